@@ -1,0 +1,97 @@
+"""The codes of event classes, and which rows any query needs.
+
+Enters: the column `event_class` (string of any kind, or dictionary) and the classes wanted.
+Leaves: the classes by code, int32 codes of the kept rows, and the kept rows' numbers (None: all).
+Always holds: a class's code is its position in the classes wanted; without any given, in the sorted names present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from cep_core.engine.text import hash_one, same, span, text, where
+from cep_core.errors import EventError
+
+_EMPTY = np.int32(-1)
+
+
+def class_codes(
+    column: pa.Array, wanted: Sequence[str] | None
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray | None]:
+    """(classes, codes int32[n], rows int64[n] or None where every row is kept)."""
+    if pa.types.is_dictionary(column.type):
+        names = column.dictionary.cast(pa.string())
+        indices = column.indices.to_numpy()
+    elif wanted is None:
+        coded = column.dictionary_encode()
+        names, indices = coded.dictionary.cast(pa.string()), coded.indices.to_numpy()
+    else:
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            raise EventError(f"column 'event_class' is {column.type}; it must be a string")
+        classes = tuple(wanted)
+        names = text(classes)
+        codes, rows, kept = encode(where(column), len(column), where(names), _table(names))
+        return classes, codes[:kept], None if kept == len(column) else rows[:kept]
+    present = names.to_pylist()
+    classes = tuple(sorted(set(present))) if wanted is None else tuple(wanted)
+    place = {name: code for code, name in enumerate(classes)}
+    translate = np.array([place.get(name, -1) for name in present] or [-1], np.int32)
+    codes = translate[indices] if len(indices) else np.empty(0, np.int32)
+    if len(codes) and codes.min() < 0:
+        rows = np.flatnonzero(codes >= 0)
+        return classes, codes[rows], rows
+    return classes, codes, None
+
+
+def _table(names: pa.Array) -> np.ndarray:
+    """int32: an open-addressing table of the codes by the hash of their names, at most a quarter full."""
+    size = 16
+    while size < 4 * len(names):
+        size *= 2
+    return _fill(where(names), len(names), np.full(size, _EMPTY, np.int32))
+
+
+@njit(cache=True)
+def _fill(names, count, table):
+    mask = len(table) - 1
+    for code in range(count):
+        address, size = span(names, code)
+        place = np.int64(hash_one(address, size)) & mask
+        while table[place] >= 0:
+            place = (place + 1) & mask
+        table[place] = code
+    return table
+
+
+@njit(cache=True)
+def encode(column, count, names, table):
+    """codes int32[count], rows int64[count] and how many of both are used: the rows whose class is among the names."""
+    codes = np.empty(count, np.int32)
+    rows = np.empty(count, np.int64)
+    mask = len(table) - 1
+    kept = 0
+    for row in range(count):
+        address, size = span(column, row)
+        place = np.int64(hash_one(address, size)) & mask
+        while True:
+            code = table[place]
+            if code < 0:
+                break
+            other, other_size = span(names, code)
+            if same(address, size, other, other_size):
+                codes[kept] = code
+                rows[kept] = row
+                kept += 1
+                break
+            place = (place + 1) & mask
+    return codes, rows, kept
+
+
+
+

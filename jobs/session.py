@@ -1,0 +1,120 @@
+"""The one place where a Spark session is made.
+
+Enters: settings; under spark-submit also what it was given. Leaves: a session with Delta, in UTC.
+Always holds: what spark-submit (or SPARK_CONF) set stays as it is: our values only fill what is not set. The in-memory
+catalog is Spark's default here, so path tables need no metastore; a persistent catalog is configured like any Spark's.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cep_core.errors import HindsightError
+from jobs.runtime import DELTA_JARS, ensure_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from jobs.settings import Settings
+
+# Correctness: the same everywhere, whoever started Spark.
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+# Speed of small local work; a cluster keeps its own values.
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+def spark_session(
+    settings: Settings,
+    app: str = "hindsight",
+    *,
+    conf: Mapping[str, str] | None = None,
+    java_options: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> SparkSession:
+    """The session of this process, made at the first call. `conf` wins over our defaults."""
+    submitted = under_spark_submit()
+    if submitted:
+        os.environ.setdefault("PYSPARK_PYTHON", __import__("sys").executable)
+    else:
+        ensure_runtime(settings.maven, say)
+        _quiet_start()
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    given = SparkConf()
+    master = given.get("spark.master", "") or ("" if submitted else settings.master)
+    options = dict(_ALWAYS)
+    if master.startswith("local"):
+        options |= _LOCAL | {"spark.sql.shuffle.partitions": str(settings.shuffle_partitions or _cores(master))}
+        options["spark.driver.memory"] = settings.driver_memory
+        # Absent here, `spark-warehouse` would appear in whatever folder is current.
+        options["spark.sql.warehouse.dir"] = f"{settings.lake_path}/warehouse"
+        options["spark.driver.extraJavaOptions"] = " ".join(
+            filter(None, ("-Dderby.system.home=" + f"{settings.lake_path}/warehouse", java_options))
+        )
+    elif settings.shuffle_partitions:
+        options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
+    builder = SparkSession.builder.appName(app)
+    if master and not given.contains("spark.master"):
+        builder = builder.master(master)
+    for key, value in (options | dict(conf or {})).items():
+        if not given.contains(key) or key in _ALWAYS or key in (conf or {}):
+            builder = builder.config(key, _with_extension(given, value) if key == "spark.sql.extensions" else value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    _check_delta(session)
+    return session
+
+
+def under_spark_submit() -> bool:
+    """Whether spark-submit started this process: then its JVM is already there, with its own classpath."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _cores(master: str) -> int:
+    inside = master.removeprefix("local").strip("[]").split(",")[0]
+    if inside == "*":
+        return os.cpu_count() or 2
+    return int(inside) if inside.isdigit() else 1
+
+
+def _with_extension(given: object, ours: str) -> str:
+    """Our SQL extension beside those that were given."""
+    others = [e for e in str(given.get("spark.sql.extensions", "")).split(",") if e and e != ours]  # type: ignore[attr-defined]
+    return ",".join([*others, ours])
+
+
+def _quiet_start() -> None:
+    """Spark's launcher prints its own start messages; a person needs none of them."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-Dlog4j2.level=ERROR")
+
+
+def _check_delta(session: SparkSession) -> None:
+    try:
+        session.sparkContext._jvm.java.lang.Class.forName(  # type: ignore[union-attr]
+            "org.apache.spark.sql.delta.DeltaLog", True, session._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+        )
+    except Exception as error:
+        names = " and ".join(jar.name for jar in DELTA_JARS)
+        raise HindsightError(
+            f"this Spark has no Delta: {names} are not on its classpath. Put them into its jars folder, or start with "
+            "spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0"
+        ) from error

@@ -1,0 +1,99 @@
+"""Sorting inside many runs at once: the one sort that events and matches share.
+
+Enters: runs of int64 keys with an int64 payload each, given by the offsets of the runs.
+Leaves: the same arrays, ascending by key inside each run.
+Always holds: linear for keys that spread evenly in their run (one pass into as many bins as rows, then insertion); a bin
+that stays large is sorted by merging, so no input is quadratic. Equal keys end up in any order: callers settle ties.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_SMALL = 24
+
+
+@njit(cache=True)
+def sort_runs(offsets, keys, payload):
+    """offsets int64[r+1]; keys, payload int64[n], sorted in place."""
+    longest = 0
+    for run in range(len(offsets) - 1):
+        longest = max(longest, offsets[run + 1] - offsets[run])
+    if longest <= _SMALL:
+        for run in range(len(offsets) - 1):
+            _insertion(keys, payload, offsets[run], offsets[run + 1])
+        return
+    bins = np.empty(longest + 1, np.int32)
+    spare_keys, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for run in range(len(offsets) - 1):
+        low, high = offsets[run], offsets[run + 1]
+        if high - low <= _SMALL:
+            _insertion(keys, payload, low, high)
+        else:
+            _spread(keys, payload, low, high, bins, spare_keys, spare)
+
+
+@njit(cache=True)
+def _insertion(keys, payload, low, high):
+    for place in range(low + 1, high):
+        key, load = keys[place], payload[place]
+        hole = place
+        while hole > low and keys[hole - 1] > key:
+            keys[hole], payload[hole] = keys[hole - 1], payload[hole - 1]
+            hole -= 1
+        keys[hole], payload[hole] = key, load
+
+
+@njit(cache=True)
+def _spread(keys, payload, low, high, bins, spare_keys, spare):
+    least, most, ascending = keys[low], keys[low], True
+    for place in range(low + 1, high):
+        key = keys[place]
+        ascending &= key >= keys[place - 1]
+        least, most = min(least, key), max(most, key)
+    if ascending:
+        return
+    count = high - low
+    scale = count / (np.float64(most) - np.float64(least) + 1.0) * 0.999999  # floats keep the order, and stay below count
+    bins[: count + 1] = 0
+    for place in range(low, high):
+        bins[np.int64((np.float64(keys[place]) - np.float64(least)) * scale) + 1] += 1
+    for number in range(count):
+        bins[number + 1] += bins[number]
+    for place in range(low, high):
+        number = np.int64((np.float64(keys[place]) - np.float64(least)) * scale)
+        target = bins[number]
+        bins[number] = target + 1
+        spare_keys[target], spare[target] = keys[place], payload[place]
+    keys[low:high] = spare_keys[:count]
+    payload[low:high] = spare[:count]
+    begin = 0  # after the scatter bins[number] is where bin `number` ends
+    for number in range(count):
+        end = bins[number]
+        if end - begin > 64:
+            _merge(keys, payload, low + begin, low + end, spare_keys, spare)
+        elif end - begin > 1:
+            _insertion(keys, payload, low + begin, low + end)
+        begin = end
+
+
+@njit(cache=True)
+def _merge(keys, payload, low, high, spare_keys, spare):
+    width = 16
+    for begin in range(low, high, width):
+        _insertion(keys, payload, begin, min(begin + width, high))
+    while width < high - low:
+        for begin in range(low, high, 2 * width):
+            middle, end = min(begin + width, high), min(begin + 2 * width, high)
+            left, right = begin, middle
+            for place in range(end - begin):
+                if right >= end or (left < middle and keys[left] <= keys[right]):
+                    spare_keys[place], spare[place] = keys[left], payload[left]
+                    left += 1
+                else:
+                    spare_keys[place], spare[place] = keys[right], payload[right]
+                    right += 1
+            keys[begin:end] = spare_keys[: end - begin]
+            payload[begin:end] = spare[: end - begin]
+        width *= 2

@@ -1,0 +1,220 @@
+"""Values as the language contract wants them: plain Python, one rule after the other, no code of the engine.
+
+Enters: values of attributes and constants (None, bool, int, float, str, `Moment`). Leaves: values.
+Always holds: NaN never leaves (it is NULL, as is division by zero); integers are exact and stay within 64 bits, or the
+evaluation is refused. NULL is None here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+INT64 = range(-(2**63), 2**63)
+EARTH_RADIUS_M = 6_371_008.8  # the mean radius; haversine gives metres
+
+
+@dataclass(frozen=True, order=True)
+class Moment:
+    """A timestamp."""
+
+    us: int
+
+    def date(self) -> datetime:
+        return EPOCH + timedelta(microseconds=self.us)
+
+
+Value = None | bool | int | float | str | Moment
+
+
+class Overflow(Exception):
+    """An integer outside 64 bits."""
+
+
+def plain(value: object) -> Value:
+    """A value as it stands in an event: NaN is NULL, a datetime is a Moment."""
+    # > NaN and division by zero are NULL.
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, datetime):
+        return Moment(moment_us(value))
+    if isinstance(value, int) and not isinstance(value, bool) and value not in INT64:
+        raise Overflow(f"{value} does not fit 64 bits")
+    assert value is None or isinstance(value, bool | int | float | str | Moment), value
+    return value
+
+
+def moment_us(moment: datetime) -> int:
+    return (moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1)
+
+
+def moment_text(us: int) -> str:
+    return (EPOCH + timedelta(microseconds=us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def text(value: Value) -> str | None:
+    """A RETURN field as composite_events keeps it."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return repr(value)
+        case str():
+            return value
+        case Moment():
+            return moment_text(value.us)
+
+
+def compare(operator: str, left: Value, right: Value) -> bool:
+    # > Then a comparison with NULL is false
+    if left is None or right is None:
+        return False
+    if isinstance(left, Moment) and isinstance(right, str):
+        right = Moment(moment_us(datetime.fromisoformat(right)))
+    if isinstance(right, Moment) and isinstance(left, str):
+        left = Moment(moment_us(datetime.fromisoformat(left)))
+    match operator:
+        case "=":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right  # type: ignore[operator]
+        case "<=":
+            return left <= right  # type: ignore[operator]
+        case ">":
+            return left > right  # type: ignore[operator]
+        case ">=":
+            return left >= right  # type: ignore[operator]
+    raise AssertionError(operator)
+
+
+def arithmetic(operator: str, left: Value, right: Value) -> Value:
+    """Spark SQL's arithmetic: int and int give int (but `/` gives float), `%` has the sign of the dividend."""
+    if left is None or right is None:
+        return None
+    assert isinstance(left, int | float) and isinstance(right, int | float)
+    match operator:
+        case "+":
+            return plain(left + right)
+        case "-":
+            return plain(left - right)
+        case "*":
+            return plain(left * right)
+        case "/":
+            return None if right == 0 else plain(float(left) / float(right))
+        case "%":
+            if right == 0:
+                return None
+            if isinstance(left, float) or isinstance(right, float):
+                return None if math.isinf(left) else math.fmod(left, right)
+            return abs(left) % abs(right) * (-1 if left < 0 else 1)
+    raise AssertionError(operator)
+
+
+def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
+    """A function of the contract; `gives_float`: one argument has the type float, so the result has it too."""
+    if name in ("coalesce", "least", "greatest"):
+        known = [argument for argument in arguments if argument is not None]
+        if not known:
+            return None
+        chosen = known[0]
+        if name != "coalesce":
+            chosen = min(known) if name == "least" else max(known)  # type: ignore[type-var]
+        return float(chosen) if gives_float else chosen  # type: ignore[arg-type]
+    if any(argument is None for argument in arguments):
+        return None
+    match name, arguments:
+        case "abs", [x]:
+            return plain(abs(x))  # type: ignore[arg-type]
+        case "round", [x]:
+            return _round(x, 0)
+        case "round", [x, int(digits)]:
+            return _round(x, digits)
+        case "floor", [x]:
+            return plain(math.floor(x))  # type: ignore[arg-type]
+        case "ceil", [x]:
+            return plain(math.ceil(x))  # type: ignore[arg-type]
+        case "sqrt", [x]:
+            return None if x < 0 else math.sqrt(x)  # type: ignore[operator, arg-type]
+        case "lower", [str(x)]:
+            return x.lower()
+        case "upper", [str(x)]:
+            return x.upper()
+        case "length", [str(x)]:
+            return len(x)
+        case "concat", _:
+            return "".join(str(argument) for argument in arguments)
+        case "hour", [Moment() as moment]:
+            return moment.date().hour
+        case "dayofweek", [Moment() as moment]:
+            return moment.date().isoweekday() % 7 + 1  # Sunday is 1
+        case "distance", [x1, y1, x2, y2]:
+            dx, dy = float(x2) - float(x1), float(y2) - float(y1)  # type: ignore[arg-type]
+            return plain(math.sqrt(dx * dx + dy * dy))
+        case "haversine", [lat1, lon1, lat2, lon2]:
+            a, b, c, d = (math.radians(float(degrees)) for degrees in (lat1, lon1, lat2, lon2))  # type: ignore[arg-type]
+            h = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+            return plain(2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h))))
+    raise AssertionError(f"{name} of {arguments}")
+
+
+def _round(x: Value, digits: int) -> Value:
+    """Half away from zero, on the decimal digits that the number is written with."""
+    assert isinstance(x, int | float)
+    if isinstance(x, float) and math.isinf(x):
+        return x
+    if isinstance(x, int) and digits >= 0:
+        return x
+    unit = Decimal(1).scaleb(-digits)
+    rounded = (Decimal(repr(x)) / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit
+    return plain(int(rounded)) if isinstance(x, int) else float(rounded)
+
+
+def like(value: Value, pattern: str) -> bool:
+    """SQL LIKE: `%` any run, `_` one character, backslash escapes."""
+    return isinstance(value, str) and _like(value, pattern)
+
+
+def _like(value: str, pattern: str) -> bool:
+    if not pattern:
+        return not value
+    head, rest = pattern[0], pattern[1:]
+    if head == "%":
+        return any(_like(value[cut:], rest) for cut in range(len(value) + 1))
+    if head == "_":
+        return bool(value) and _like(value[1:], rest)
+    if head == "\\" and rest:
+        head, rest = rest[0], rest[1:]
+    return value[:1] == head and _like(value[1:], rest)
+
+
+def aggregate(function: str, values: list[Value]) -> Value:
+    # > NULLs are skipped; over an empty group count is 0 and the others are NULL.
+    if function == "count":
+        return len(values)
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    match function:
+        case "sum" | "avg":
+            total: Value = known[0]
+            for value in known[1:]:
+                total = arithmetic("+", total, value)
+            return total if function == "sum" else arithmetic("/", total, len(known))
+        case "min":
+            return min(known)  # type: ignore[type-var]
+        case "max":
+            return max(known)  # type: ignore[type-var]
+        case "first":
+            return known[0]
+        case "last":
+            return known[-1]
+    raise AssertionError(function)

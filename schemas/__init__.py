@@ -1,0 +1,27 @@
+"""Table contracts: what each table of Hindsight holds. Importable without Spark."""
+
+from schemas.composite_events import COMPOSITE_EVENTS
+from schemas.contract import Column, Constraint, Contract
+from schemas.event_stats import EVENT_STATS
+from schemas.events import EVENTS, events_contract
+from schemas.quality_results import QUALITY_RESULTS
+from schemas.runs import RUNS
+from schemas.state import STATE
+
+CONTRACTS: dict[str, Contract] = {
+    contract.name: contract for contract in (COMPOSITE_EVENTS, EVENTS, RUNS, EVENT_STATS, STATE, QUALITY_RESULTS)
+}
+
+__all__ = [
+    "COMPOSITE_EVENTS",
+    "CONTRACTS",
+    "EVENTS",
+    "EVENT_STATS",
+    "QUALITY_RESULTS",
+    "RUNS",
+    "STATE",
+    "Column",
+    "Constraint",
+    "Contract",
+    "events_contract",
+]

@@ -98,6 +98,8 @@ def column(table: pa.Table | pd.DataFrame, name: str, rows: np.ndarray | None) -
         values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
     if isinstance(values, pa.ChunkedArray):
         raise EventError(f"column {name!r} is too large for one call: split the events in buckets or time slices")
+    if pa.types.is_null(values.type) and name in RESERVED:  # an untyped column of nothing
+        values = values.cast(pa.string() if name in ("event_id", "event_class") else pa.int64())
     return values
 
 

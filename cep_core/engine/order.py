@@ -66,7 +66,7 @@ def order(events: Events, codes: np.ndarray | None = None) -> Ordered:
             cls = cls[row]
     else:
         offsets, end, payload = _distribute(codes, events.end, events.cls, int(codes.max(initial=-1)) + 1)
-        sort_runs(offsets, end, payload)
+        sort_runs(offsets[:-1], offsets[1:], end, payload)
         row, cls = _unpack(payload)
         end.flags.writeable = False
         if settle_ties(offsets, end, row, events.start, *_tie_breakers(events)):

@@ -1,6 +1,6 @@
 """Sorting inside many runs at once: the one sort that events and matches share.
 
-Enters: runs of int64 keys with an int64 payload each, given by the offsets of the runs.
+Enters: runs of int64 keys with an int64 payload each, given by where each run begins and ends.
 Leaves: the same arrays, ascending by key inside each run.
 Always holds: linear for keys that spread evenly in their run (one pass into as many bins as rows, then insertion); a bin
 that stays large is sorted by merging, so no input is quadratic. Equal keys end up in any order: callers settle ties.
@@ -15,19 +15,19 @@ _SMALL = 24
 
 
 @njit(cache=True)
-def sort_runs(offsets, keys, payload):
-    """offsets int64[r+1]; keys, payload int64[n], sorted in place."""
+def sort_runs(lows, highs, keys, payload):
+    """lows, highs int64[r]: where each run begins and ends; keys, payload int64[n], sorted in place."""
     longest = 0
-    for run in range(len(offsets) - 1):
-        longest = max(longest, offsets[run + 1] - offsets[run])
+    for run in range(len(lows)):
+        longest = max(longest, highs[run] - lows[run])
     if longest <= _SMALL:
-        for run in range(len(offsets) - 1):
-            _insertion(keys, payload, offsets[run], offsets[run + 1])
+        for run in range(len(lows)):
+            _insertion(keys, payload, lows[run], highs[run])
         return
     bins = np.empty(longest + 1, np.int32)
     spare_keys, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    for run in range(len(offsets) - 1):
-        low, high = offsets[run], offsets[run + 1]
+    for run in range(len(lows)):
+        low, high = lows[run], highs[run]
         if high - low <= _SMALL:
             _insertion(keys, payload, low, high)
         else:
@@ -97,3 +97,35 @@ def _merge(keys, payload, low, high, spare_keys, spare):
             keys[begin:end] = spare_keys[: end - begin]
             payload[begin:end] = spare[: end - begin]
         width *= 2
+
+
+@njit(cache=True)
+def equal_runs(lows, highs, keys):
+    """(lows, highs) int64: the stretches of two or more equal keys inside sorted runs."""
+    count = 0
+    for fill in range(2):
+        if fill:
+            more_lows, more_highs = np.empty(count, np.int64), np.empty(count, np.int64)
+        count = 0
+        for run in range(len(lows)):
+            place = lows[run]
+            while place < highs[run] - 1:
+                end = place + 1
+                while end < highs[run] and keys[end] == keys[place]:
+                    end += 1
+                if end - place > 1:
+                    if fill:
+                        more_lows[count], more_highs[count] = place, end
+                    count += 1
+                place = end
+        if count == 0:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+    return more_lows, more_highs
+
+
+@njit(cache=True)
+def next_keys(lows, highs, keys, payload, values):
+    """Writes values int64[...] of each payload as the keys of these runs."""
+    for run in range(len(lows)):
+        for place in range(lows[run], highs[run]):
+            keys[place] = values[payload[place]]

@@ -1,0 +1,222 @@
+"""The way out: answers as numbers become the table of matches.
+
+Enters: `Answers` from any part of the engine (query numbers and rows of `Events`), the queries' ids and their elements' names.
+Leaves: a pyarrow Table with SCHEMA: one row a match.
+Always holds: rows are by query (in the order of the ids given), detection_ts, end_ts, start_ts and match_id, so the table does
+not depend on the order of events or on the plan. match_id is the one of identity.py. No Python object is made per match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.engine.fill import coded_strings, gather, gather_members, hex_ids, picked_strings
+from cep_core.engine.load import Events
+from cep_core.engine.sorting import equal_runs, next_keys, sort_runs
+from cep_core.engine.summary import by_query, flatten, name_hashes, summary
+from cep_core.engine.text import text, where
+
+MOMENT = pa.timestamp("us", "UTC")
+MEMBER = pa.struct([("element", pa.string()), ("event_class", pa.string()), ("event_id", pa.string()),
+                    ("start_ts", MOMENT), ("end_ts", MOMENT)])  # fmt: skip
+SCHEMA = pa.schema([("query_id", pa.string()), ("match_id", pa.string()), ("start_ts", MOMENT), ("end_ts", MOMENT),
+                    ("detection_ts", MOMENT), ("members", pa.list_(MEMBER)), ("fields", pa.map_(pa.string(), pa.string()))])  # fmt: skip
+
+TIMER_CLASS = "timer"
+_MEMBERS_A_BATCH = 1 << 23
+
+
+@dataclass(frozen=True)
+class Answers:
+    """n matches of any queries. query int32[n]: index into the ids.
+
+    Either rows int32[n, slots]: the event of each slot, -1 where unbound; or offsets int64[n+1] with slot int32[k] and
+    member int32[k]: the members of each match in pattern order, and of an element in event order. A slot is an index into
+    the names of the query's elements. A member from events.count on is a timer: count + i is the i-th of `timers`.
+    detection int64[n], or None where it is the match's end. fields: RETURN name -> Arrow string array of n, the same names for
+    all n.
+    """
+
+    query: np.ndarray
+    rows: np.ndarray | None = None
+    offsets: np.ndarray | None = None
+    slot: np.ndarray | None = None
+    member: np.ndarray | None = None
+    detection: np.ndarray | None = None
+    fields: Mapping[str, pa.Array] | None = None
+
+
+@dataclass(frozen=True)
+class _Members:
+    """What a member index points at: events, then timers."""
+
+    start: np.ndarray
+    end: np.ndarray
+    cls: np.ndarray
+    ids: pa.Array
+    classes: tuple[str, ...]
+
+
+def matches_table(
+    events: Events,
+    answers: Sequence[Answers],
+    ids: Sequence[str],
+    elements: Sequence[Sequence[str]],
+    timers: np.ndarray | None = None,
+) -> pa.Table:
+    """ids: the queries' ids; elements: per query the name of each slot; timers: int64 microseconds."""
+    answers = [chunk for chunk in answers if len(chunk.query)]
+    if not answers:
+        return SCHEMA.empty_table()
+    members = _members(events, timers)
+    names = {name: code for code, name in enumerate(dict.fromkeys(name for slots in elements for name in slots))}
+    base = np.cumsum([0, *(len(slots) for slots in elements)])[:-1].astype(np.int64)
+    name_of = np.array([names[name] for slots in elements for name in slots], np.int32)
+    query = _joined([np.asarray(chunk.query, np.int32) for chunk in answers])
+    offsets, name, member = _flat(answers, base, name_of)
+    id_text, name_text, class_text = text(tuple(ids)), text(tuple(names)), text(members.classes)
+    start, end, one, two = summary(query, offsets, name, member, members.start, members.end, where(members.ids),
+                                   name_hashes(where(id_text), len(id_text)), name_hashes(where(name_text), len(name_text)))  # fmt: skip
+    detection = end
+    if any(chunk.detection is not None for chunk in answers):
+        ends = np.split(end, np.cumsum([len(chunk.query) for chunk in answers])[:-1])
+        detection = _joined([e if a.detection is None else np.asarray(a.detection, np.int64) for a, e in zip(answers, ends, strict=True)])
+    order = _order(query, len(ids), (detection, end, start, _signed(one), _signed(two)))
+    fields = _fields(answers)
+    batches = []
+    for rows in _slices(order, offsets):
+        lists, codes, rows_of = gather_members(rows, offsets, name, member)
+        starts = gather(rows_of, members.start)
+        parts = [
+            _strings(len(codes), *coded_strings(codes, codes[:0], where(name_text))),
+            _strings(len(codes), *coded_strings(rows_of, members.cls, where(class_text))),
+            _strings(len(codes), *picked_strings(rows_of, where(members.ids))),
+            _moments(starts),
+            _moments(starts if members.start is members.end else gather(rows_of, members.end)),
+        ]
+        list_type = SCHEMA.field("members").type
+        found = pa.ListArray.from_arrays(pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type)
+        columns = [
+            _strings(len(rows), *coded_strings(rows, query, where(id_text))),
+            _strings(len(rows), np.arange(0, 32 * len(rows) + 1, 32, dtype=np.int32), hex_ids(rows, one, two)),
+            *(_moments(gather(rows, values)) for values in (start, end, detection)),
+            found,
+            _no_fields(len(rows)) if fields is None else fields.take(pa.array(rows)),
+        ]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+    return pa.Table.from_batches(batches, SCHEMA)
+
+
+def timer_id(moment_us: int) -> str:
+    """
+    >>> timer_id(0)
+    'timer:1970-01-01T00:00:00.000000Z'
+    """
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment_us)
+    return f"timer:{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _members(events: Events, timers: np.ndarray | None) -> _Members:
+    if timers is None or not len(timers):
+        return _Members(events.start, events.end, events.cls, events.event_id, events.classes)
+    moments = np.asarray(timers, np.int64)
+    named = pa.array([timer_id(int(moment)) for moment in moments], events.event_id.type)
+    start = np.concatenate([events.start, moments])
+    end = start if events.points else np.concatenate([events.end, moments])
+    cls = np.concatenate([events.cls, np.full(len(moments), len(events.classes), np.int32)])
+    for array in (start, end, cls):
+        array.flags.writeable = False
+    return _Members(start, end, cls, pa.concat_arrays([events.event_id, named]), (*events.classes, TIMER_CLASS))
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _flat(answers: list[Answers], base: np.ndarray, name_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """offsets int64[n+1], name code int32[k] and member int32[k] of all answers."""
+    parts = []
+    for chunk in answers:
+        query = np.ascontiguousarray(chunk.query, np.int32)
+        if chunk.rows is not None:
+            parts.append(flatten(query, np.ascontiguousarray(chunk.rows, np.int32), base, name_of))
+        else:
+            assert chunk.offsets is not None and chunk.slot is not None and chunk.member is not None
+            slots = np.repeat(base[query], np.diff(chunk.offsets)) + chunk.slot
+            parts.append((np.asarray(chunk.offsets, np.int64), name_of[slots], np.asarray(chunk.member, np.int32)))
+    if len(parts) == 1:
+        return parts[0]
+    shift = np.cumsum([0, *(part[0][-1] for part in parts)])
+    offsets = np.concatenate([parts[0][0][:1], *(part[0][1:] + by for part, by in zip(parts, shift[:-1], strict=True))])
+    return offsets, np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+
+
+def _order(query: np.ndarray, queries: int, levels: Sequence[np.ndarray]) -> np.ndarray:
+    """int64[n]: the matches by query, then by each level, each looked at only where all before are equal."""
+    offsets, order, keys = by_query(query, queries, levels[0])
+    lows, highs = offsets[:-1], offsets[1:]
+    sort_runs(lows, highs, keys, order)
+    for before, values in pairwise(levels):
+        if values is before:
+            continue
+        lows, highs = equal_runs(lows, highs, keys)
+        if not len(lows):
+            break
+        next_keys(lows, highs, keys, order, values)
+        sort_runs(lows, highs, keys, order)
+    return order
+
+
+def _signed(lane: np.ndarray) -> np.ndarray:
+    """int64 in the order of the unsigned lane, which is that of its hex digits."""
+    return (lane ^ np.uint64(1 << 63)).view(np.int64)
+
+
+def _slices(order: np.ndarray, offsets: np.ndarray) -> Iterator[np.ndarray]:
+    """Parts of the order whose strings fit in one Arrow array each."""
+    if offsets[-1] <= _MEMBERS_A_BATCH:
+        yield order
+        return
+    ends = np.cumsum((offsets[1:] - offsets[:-1])[order])
+    low = 0
+    while low < len(order):
+        begin = int(ends[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(ends, begin + _MEMBERS_A_BATCH, "right")))
+        yield order[low:high]
+        low = high
+
+
+def _strings(count: int, offsets: np.ndarray, data: np.ndarray) -> pa.Array:
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def _moments(values: np.ndarray) -> pa.Array:
+    return pa.Array.from_buffers(MOMENT, len(values), [None, pa.py_buffer(values)])
+
+
+def _no_fields(count: int) -> pa.Array:
+    return pa.MapArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), text(()), text(()))
+
+
+def _fields(answers: Sequence[Answers]) -> pa.Array | None:
+    """The map of each answer in the order given, or None where no query has RETURN."""
+    if not any(chunk.fields for chunk in answers):
+        return None
+    maps = []
+    for chunk in answers:
+        count = len(chunk.query)
+        if not chunk.fields:
+            maps.append(_no_fields(count))
+            continue
+        width = len(chunk.fields)
+        keys = text(tuple(chunk.fields)).take(pa.array(np.tile(np.arange(width), count)))
+        values = pa.concat_arrays([column.cast(pa.string()) for column in chunk.fields.values()])
+        items = values.take(pa.array((np.arange(count)[:, None] + np.arange(width) * count).ravel()))
+        maps.append(pa.MapArray.from_arrays(pa.array(np.arange(0, count * width + 1, width, dtype=np.int32)), keys, items))
+    return pa.concat_arrays(maps)

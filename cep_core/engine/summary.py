@@ -1,0 +1,103 @@
+"""What follows from an answer's members: its times, its match id, its place in the table.
+
+Enters: answers as members in pattern order: offsets int64[n+1], name int32[k] (code of the element's name) and member int32[k].
+Leaves: start, end int64[n], the two lanes of match_id uint64[n] (identity.py), and the matches by query.
+Always holds: members that follow each other and have the same name code are one element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cep_core.engine.identity import LANE_1, LANE_2, SEED_1, SEED_2
+from cep_core.engine.text import U64, hash_two, mix, span
+
+_K1, _K2, _S1, _S2 = U64(LANE_1), U64(LANE_2), U64(SEED_1), U64(SEED_2)
+
+
+@njit(cache=True)
+def flatten(query, rows, base, name_of):
+    """rows int32[n, slots], -1 unbound -> offsets int64[n+1], name int32[k], member int32[k]."""
+    count, slots = rows.shape
+    offsets = np.empty(count + 1, np.int64)
+    offsets[0] = 0
+    used = 0
+    for answer in range(count):
+        for slot in range(slots):
+            used += rows[answer, slot] >= 0
+        offsets[answer + 1] = used
+    name, member = np.empty(used, np.int32), np.empty(used, np.int32)
+    place = 0
+    for answer in range(count):
+        first = base[query[answer]]
+        for slot in range(slots):
+            row = rows[answer, slot]
+            if row >= 0:
+                name[place], member[place] = name_of[first + slot], row
+                place += 1
+    return offsets, name, member
+
+
+@njit(cache=True)
+def name_hashes(names, count):
+    """uint64[count, 2]: both lanes of each string."""
+    out = np.empty((count, 2), np.uint64)
+    for code in range(count):
+        address, size = span(names, code)
+        out[code, 0], out[code, 1] = hash_two(address, size)
+    return out
+
+
+@njit(cache=True)
+def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash):
+    """start int64[n], end int64[n], lane one uint64[n], lane two uint64[n]."""
+    count = len(query)
+    first, last = np.empty(count, np.int64), np.empty(count, np.int64)
+    one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    for answer in range(count):
+        low, high = offsets[answer], offsets[answer + 1]
+        begin, finish = start[member[low]], end[member[low]]
+        a = _step(_S1, query_hash[query[answer], 0], _K1)
+        b = _step(_S2, query_hash[query[answer], 1], _K2)
+        place = low
+        while place < high:
+            code = name[place]
+            stop = place + 1
+            while stop < high and name[stop] == code:
+                stop += 1
+            a = _step(_step(a, name_hash[code, 0], _K1), U64(stop - place), _K1)
+            b = _step(_step(b, name_hash[code, 1], _K2), U64(stop - place), _K2)
+            while place < stop:
+                row = member[place]
+                begin, finish = min(begin, start[row]), max(finish, end[row])
+                address, size = span(ids, row)
+                left, right = hash_two(address, size)
+                a, b = _step(a, left, _K1), _step(b, right, _K2)
+                place += 1
+        first[answer], last[answer] = begin, finish
+        one[answer], two[answer] = mix(a ^ U64(high - low)), mix(b ^ U64(high - low))
+    return first, last, one, two
+
+
+@njit(inline="always")
+def _step(state, word, factor):
+    state = (state ^ word) * factor
+    return state ^ (state >> U64(32))
+
+
+@njit(cache=True)
+def by_query(query, queries, detection):
+    """offsets int64[queries+1], order int64[n] and detection in that order int64[n]: a stable counting sort."""
+    offsets = np.zeros(queries + 1, np.int64)
+    for answer in range(len(query)):
+        offsets[query[answer] + 1] += 1
+    for number in range(queries):
+        offsets[number + 1] += offsets[number]
+    free = offsets[:queries].copy()
+    order, keys = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
+    for answer in range(len(query)):
+        place = free[query[answer]]
+        free[query[answer]] = place + 1
+        order[place], keys[place] = answer, detection[answer]
+    return offsets, order, keys

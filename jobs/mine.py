@@ -1,0 +1,295 @@
+"""The mining job: declared tables in, staged matches out; and the whole run, with publishing.
+
+Enters: a request. Leaves: staging/<run_id>: matches in the columns of composite_events, states of CONSUME queries, and
+the manifest. `mine` also checks and publishes it.
+Always holds: input tables are read at versions taken once; the matches are those of one engine run over the history,
+however the work was cut. Nothing outside staging is written before publishing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from cep_core import errors
+from cep_core.errors import EventError, HindsightError, StateError
+from jobs import tables
+from jobs.calls import CHUNK_SCHEMA, MATCH_SCHEMA, Engine, Work, make_call, shared_engine, unpack
+from jobs.catalogue import Workload, load_workload
+from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
+from jobs.inputs import input_versions
+from jobs.primitives import read_primitives
+from jobs.prune import needed_rows
+from jobs.publish import publish_run
+from jobs.route import Counts, Frame, count_events, route
+from jobs.runs import Manifest, Request, moment, new_run_id, now_us, reconcile, record, staging_path, write_manifest
+from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
+from schemas import COMPOSITE_EVENTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from jobs.settings import Settings
+
+Say = Callable[[str], None]
+Validate = Callable[[Manifest], None]
+
+
+def mine(
+    spark: SparkSession, settings: Settings, request: Request, *, say: Say = lambda _: None,
+    validate: Validate = lambda _: None, engine: Engine = shared_engine,
+) -> Manifest:  # fmt: skip
+    """One run: stage, validate, publish. A failure is a row of `runs` too."""
+    manifest = stage_run(spark, settings, request, say=say, engine=engine)
+    validate(manifest)
+    return publish_run(spark, settings, manifest.run_id, say)
+
+
+def stage_run(
+    spark: SparkSession, settings: Settings, request: Request, *, say: Say = lambda _: None,
+    engine: Engine = shared_engine,
+) -> Manifest:  # fmt: skip
+    """Mines into staging. The same run id again replaces what it left before."""
+    workload = load_workload(settings, request.queries)
+    for run_id in reconcile(spark, settings):
+        say(f"run {run_id} was killed after it had published; its row in runs is written now")
+    tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
+    versions = dict(request.versions) or input_versions(
+        spark, settings, workload.declarations, workload.classes, request.as_of
+    )
+    manifest = Manifest(
+        request.run_id or new_run_id(request.from_us, request.to_us), request.from_us, request.to_us,
+        workload.versions, versions, tables.version(spark, settings, "composite_events"), now_us(), pinned=request.pinned,
+    )  # fmt: skip
+    try:
+        with engine_errors():
+            manifest = _Run(spark, settings, request, workload, manifest, engine, say).stage()
+    except HindsightError as error:
+        record(spark, settings, manifest, "failed", str(error)[:2000])
+        raise
+    write_manifest(spark, settings, manifest)
+    return manifest
+
+
+@dataclass
+class _Run:
+    """One run under way: the steps share what was loaded, and the manifest grows with each."""
+
+    spark: SparkSession
+    settings: Settings
+    request: Request
+    workload: Workload
+    manifest: Manifest
+    engine: Engine
+    say: Say
+
+    def stage(self) -> Manifest:
+        matches = staging_path(self.settings, self.manifest.run_id, "matches")
+        empty = self.spark.createDataFrame([], COMPOSITE_EVENTS.ddl)
+        empty.coalesce(1).write.mode("overwrite").parquet(matches)
+        remove(self.spark, staging_path(self.settings, self.manifest.run_id, "state"))
+        groups = group_queries(self.workload.versions, self.workload.checked, self.workload.schema)
+        stateless = [group for group in groups if not group.stateful]
+        for group in groups:
+            self.say(f"group {group.number}: {group.describe()}, lookback {group.lookback_us / 1e6:g} s")
+        if stateless:
+            self._stateless(stateless, matches)
+        for group in groups:
+            if group.stateful:
+                self._stateful(group, matches)
+        began = time.monotonic()
+        rows = self.spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(matches).groupBy("query_id").count().collect()
+        found = {name: 0 for name in self.workload.versions} | {row["query_id"]: row["count"] for row in rows}
+        self.manifest = replace(self.manifest, matches=found).took("count", time.monotonic() - began)
+        self.say(f"read {self.manifest.rows_read} events, sent {self.manifest.rows_sent} to {self.manifest.engine_calls} "
+                 f"engine calls, found {self.manifest.found} matches")  # fmt: skip
+        return self.manifest
+
+    def _stateless(self, groups: list[Group], matches: str) -> None:
+        start, end = self.request.from_us, self.request.to_us
+        events, needs = self._events(groups, start, end)
+        counts = self._count(events, groups, needs, start, end)
+        layouts: list[Layout] = []
+        for group in groups:
+            numbered = sum(len(layout.tasks) for layout in layouts)
+            layouts.append(self._lay_out(group, counts[group.number], start, end, numbered))
+        work = {group.number: self._work(group) for group in groups}
+        self._call(events, layouts, needs, work, start, end, matches)
+
+    def _stateful(self, group: Group, matches: str) -> None:
+        """From the nearest known state on, in rounds that follow one another where the rows per call demand it."""
+        consuming = {
+            name: self.workload.checked[name].version
+            for name in group.queries if self.workload.checked[name].query.consume != "none"
+        }  # fmt: skip
+        end = self.request.to_us
+        start, state = self._state_before(group, consuming)
+        events, needs = self._events([group], start, end)
+        counts = self._count(events, [group], needs, start, end)[group.number]
+        largest = counts.rows[int(counts.rows.sum(axis=1).argmax())]
+        limit = self.settings.rows_per_call
+        edges = cut_times(largest, counts.low_us, counts.cell_us, start, end, group.lookback_us, limit)
+        for number, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            part = counts if len(edges) == 2 else self._count(events, [group], needs, low, high)[group.number]
+            layout = self._lay_out(group, part, low, high, 0)
+            work = {group.number: replace(self._work(group), state=state)}
+            raw = staging_path(self.settings, self.manifest.run_id, f"calls/{group.number}-{number}")
+            state = self._call(events, [layout], needs, work, low, high, matches, raw) or state
+        if not self.request.pinned:
+            targets = set(self.workload.versions)
+            parts = split_state(state, [name for name in consuming if name in targets])
+            if parts:
+                stage_state(self.spark, self.settings, self.manifest.run_id, parts, BEGINNING_US)
+
+    def _state_before(self, group: Group, consuming: dict[str, str]) -> tuple[int, bytes]:
+        """Where to begin, and the state there."""
+        latest = self.request.from_us - group.settle_us
+        none = join_states([])
+        found = None if self.request.pinned else nearest_state(self.spark, self.settings, consuming, latest)
+        if found is not None and found[0] == self.request.from_us:
+            return found
+        events, needs = self._events([group], found[0] if found else BEGINNING_US, self.request.from_us)
+        condition = needs[group.number] & (F.col("end_ts") >= (found[0] if found else BEGINNING_US))
+        first = events.where(condition).agg(F.min("end_ts")).collect()[0][0]
+        if first is None:  # nothing happened in between, so nothing was consumed
+            return (self.request.from_us, found[1] if found else none)
+        begin = found[0] if found else first
+        if not self.request.recompute_state:
+            raise StateError(
+                f"{', '.join(sorted(consuming))}: CONSUME needs the state at {moment(latest)}, which no run has left; run "
+                f"{moment(begin)} to {moment(self.request.from_us)} first (hindsight backfill), or let it be recomputed"
+            )
+        self.say(f"group {group.number}: no state at {moment(latest)}; going back to {moment(begin)}")
+        return begin, found[1] if found else none
+
+    def _events(self, groups: Sequence[Group], start: int, end: int) -> tuple[DataFrame, dict[int, Column]]:
+        classes = sorted({name for group in groups for name in group.classes})
+        pairs = {
+            pair for group in groups for name in group.queries for pair in self.workload.checked[name].attributes
+        } | {(c, a) for group in groups for c, a in group.key_of.items() if a != "source"}
+        low = start - max(group.lookback_us for group in groups)
+        events = read_primitives(
+            self.spark, self.settings, self.workload.declarations, classes, pairs, max(low, BEGINNING_US), end,
+            self.manifest.input_versions,
+        )  # fmt: skip
+        schema = self.workload.schema
+        return events, {group.number: needed_rows(group, self.workload.checked, schema) for group in groups}
+
+    def _count(
+        self, events: DataFrame, groups: Sequence[Group], needs: dict[int, Column], start: int, end: int
+    ) -> dict[int, Counts]:
+        began = time.monotonic()
+        counts, unusable = count_events(events, groups, needs, start, end)
+        if unusable:
+            raise EventError(f"{unusable} events have no event_id, no time, or start after they end; correct the table, "
+                             f"filter them out in the declaration (where:), or quarantine them")  # fmt: skip
+        read = sum(part.total for part in counts.values())
+        self.manifest = replace(self.manifest, rows_read=self.manifest.rows_read + read)
+        self.manifest = self.manifest.took("count", time.monotonic() - began)
+        return counts
+
+    def _lay_out(self, group: Group, counts: Counts, start: int, end: int, numbered: int) -> Layout:
+        return lay_out(
+            group, counts.rows, counts.low_us, counts.cell_us, start, end, self.settings.rows_per_call,
+            self.spark.sparkContext.defaultParallelism, numbered,
+        )  # fmt: skip
+
+    def _work(self, group: Group) -> Work:
+        import cep_core
+
+        checked = self.workload.checked
+        texts = {name: self.workload.texts[name] for name in group.queries}
+        prepared = cep_core.prepare(texts, self.workload.schema)
+        versions = {name: checked[name].version for name in group.targets}
+        return Work(prepared, versions, frozenset(name for name in group.targets if "source" in checked[name].key))
+
+    def _call(
+        self, events: DataFrame, layouts: Sequence[Layout], needs: dict[int, Column], work: dict[int, Work],
+        start: int, end: int, matches: str, raw: str | None = None,
+    ) -> bytes | None:  # fmt: skip
+        """The engine over all tasks, its matches appended to `matches`. With `raw`, where chunks are kept in between,
+        also the state after the calls."""
+        from pyspark.sql import Observation
+
+        tasks = tuple(task for layout in layouts for task in layout.tasks)
+        if not tasks:
+            return None
+        began = time.monotonic()
+        seen = Observation()
+        frame = frame_of(self.workload, layouts)
+        sent = self.spark.sparkContext.broadcast(work)
+        routed = route(events, layouts, needs, frame, start, end)
+        chunks = call_engine(routed, tasks, sent, frame, self.engine)
+        chunks = chunks.observe(
+            seen, F.sum("rows").alias("rows"), F.count(F.when(F.col("kind") == "call", 1)).alias("calls")
+        )
+        if raw is not None:
+            chunks.write.mode("overwrite").parquet(raw)
+            kept = self.spark.read.schema(CHUNK_SCHEMA).parquet(raw)
+            staged(kept, self.manifest).write.mode("append").parquet(matches)
+            state = [bytes(row["chunk"]) for row in kept.where("kind = 'state'").collect()]
+        else:
+            staged(chunks, self.manifest).write.mode("append").parquet(matches)
+            state = []
+        figures = seen.get
+        self.manifest = replace(
+            self.manifest, rows_sent=self.manifest.rows_sent + int(figures["rows"] or 0),
+            engine_calls=self.manifest.engine_calls + int(figures["calls"]),
+        ).took("mine", time.monotonic() - began)  # fmt: skip
+        sent.unpersist()
+        return join_states(state) if raw is not None else None
+
+
+def frame_of(workload: Workload, layouts: Sequence[Layout]) -> Frame:
+    """What rows must hold for these groups: their classes, and the attributes that their queries read."""
+    classes = tuple(sorted({name for layout in layouts for name in layout.group.classes}))
+    queries = {name for layout in layouts for name in layout.group.queries}
+    read = {a for name in queries for c, a in workload.checked[name].attributes if c in classes}
+    read |= {a for layout in layouts for c, a in layout.group.key_of.items()}
+    return Frame(classes, tuple(sorted(read - {"source"})), *workload.shape(classes))
+
+
+def call_engine(routed: DataFrame, tasks: Any, work: Any, frame: Frame, engine: Engine) -> DataFrame:
+    """One applyInPandas over the tasks."""
+    return routed.groupBy("task").applyInPandas(make_call(tasks, work, frame, engine), CHUNK_SCHEMA)
+
+
+def staged(chunks: DataFrame, manifest: Manifest) -> DataFrame:
+    """Chunks as rows of composite_events, of the run's range only."""
+    rows = chunks.where("kind = 'matches'").select("chunk").mapInArrow(unpack, MATCH_SCHEMA)
+    inputs = F.create_map(*(F.lit(v) for pair in sorted(manifest.input_versions.items()) for v in pair))
+    if not manifest.input_versions:
+        inputs = F.create_map().cast("map<string,bigint>")
+    detected = F.unix_micros("detection_ts")
+    return rows.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
+        "query_id", "match_id", "start_ts", "end_ts", "detection_ts", F.to_date("detection_ts").alias("detection_date"),
+        "members", "fields", "source", F.lit(manifest.run_id).alias("run_id"), "query_version",
+        inputs.cast("map<string,bigint>").alias("input_versions"),
+    )  # fmt: skip
+
+
+def remove(spark: SparkSession, path: str) -> None:
+    """A folder of staging, gone, wherever the lake is."""
+    where = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
+    where.getFileSystem(spark._jsc.hadoopConfiguration()).delete(where, True)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """What a worker refused on purpose, as the error that it is, without Spark's wrapping."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        found = re.findall(r"cep_core\.errors\.(\w+): (.*?)(?:\n\n|\Z)", str(error), re.DOTALL)
+        if not found:
+            raise
+        name, message = found[0]
+        raise getattr(errors, name, HindsightError)(message.strip()) from None

@@ -1,0 +1,248 @@
+"""What a run is, and what the runs before it have covered.
+
+Enters: a request (range, queries, pins). Leaves: `Manifest`, the record of a run, kept beside its staging, in the commit
+that publishes it, and as one row of `runs`; and which queries still lack results for a range.
+Always holds: the commit of composite_events is the truth about what was published; `runs` follows it. A run that was
+killed between the two gets its row from the commit's metadata at the next run (`reconcile`).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from cep_core.errors import TableError
+from jobs import tables
+from schemas import RUNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.settings import Settings
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to mine: detection times in [from_us, to_us); `queries` None means all enabled ones of the catalogue.
+
+    as_of pins the input tables to a moment, `versions` to given versions; both empty: as they are now.
+    """
+
+    from_us: int
+    to_us: int
+    queries: tuple[str, ...] | None = None
+    as_of: datetime | None = None
+    versions: tuple[tuple[str, int], ...] = ()
+    run_id: str = ""
+    recompute_state: bool = True
+
+    @property
+    def pinned(self) -> bool:
+        return self.as_of is not None or bool(self.versions)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The record of one run. base_version: of composite_events when the run started."""
+
+    run_id: str
+    from_us: int
+    to_us: int
+    query_versions: dict[str, str]
+    input_versions: dict[str, int]
+    base_version: int
+    started_us: int
+    rows_read: int = 0
+    rows_sent: int = 0
+    engine_calls: int = 0
+    matches: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    pinned: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Manifest:
+        return Manifest(**json.loads(text))
+
+    def took(self, stage: str, seconds: float) -> Manifest:
+        return replace(self, seconds={**self.seconds, stage: round(self.seconds.get(stage, 0.0) + seconds, 3)})
+
+    @property
+    def found(self) -> int:
+        return sum(self.matches.values())
+
+    def overlaps(self, other: Manifest) -> bool:
+        return (
+            self.from_us < other.to_us and other.from_us < self.to_us
+            and not self.query_versions.keys().isdisjoint(other.query_versions)
+        )  # fmt: skip
+
+    @property
+    def range_text(self) -> str:
+        return f"{moment(self.from_us)} to {moment(self.to_us)}"
+
+
+def moment(us: int) -> str:
+    """Microseconds as a person and SQL read them.
+
+    >>> moment(0)
+    '1970-01-01T00:00:00Z'
+    """
+    days, rest = divmod(us, 86_400_000_000)
+    try:
+        day = datetime.fromordinal(_EPOCH.toordinal() + days)
+    except (ValueError, OverflowError):
+        return f"{us} us"
+    seconds, micros = divmod(rest, 1_000_000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{day:%Y-%m-%d}T{clock}" + (f".{micros:06}Z" if micros else "Z")
+
+
+def now_us() -> int:
+    return (datetime.now(UTC) - _EPOCH) // _MICROSECOND
+
+
+_MICROSECOND = datetime.resolution
+
+
+def new_run_id(from_us: int, to_us: int) -> str:
+    compact = "".join(c for c in f"{moment(from_us)}_{moment(to_us)}" if c not in "-:")
+    return f"{compact}_{secrets.token_hex(4)}"
+
+
+def staging_path(settings: Settings, run_id: str, part: str) -> str:
+    return f"{settings.lake_path.rstrip('/')}/staging/{run_id}/{part}"
+
+
+def write_manifest(spark: SparkSession, settings: Settings, manifest: Manifest) -> None:
+    rows = spark.createDataFrame([(manifest.to_json(),)], "value string").coalesce(1)
+    rows.write.mode("overwrite").text(staging_path(settings, manifest.run_id, "manifest"))
+
+
+def read_manifest(spark: SparkSession, settings: Settings, run_id: str) -> Manifest:
+    from pyspark.errors import PySparkException
+
+    try:
+        rows = spark.read.text(staging_path(settings, run_id, "manifest")).collect()
+    except PySparkException:
+        rows = []
+    if not rows:
+        raise TableError(f"run {run_id} has no staging; mine it first (hindsight mine --stage --run-id {run_id})")
+    return Manifest.from_json(rows[0]["value"])
+
+
+def record(
+    spark: SparkSession, settings: Settings, manifest: Manifest, outcome: str, message: str | None = None
+) -> None:
+    """One row of `runs`, appended: appends never conflict."""
+    row = (
+        manifest.run_id, manifest.from_us, manifest.to_us, outcome, message, manifest.started_us, now_us(),
+        manifest.query_versions, manifest.input_versions, manifest.rows_read, manifest.rows_sent, manifest.engine_calls,
+        manifest.matches, manifest.seconds,
+    )  # fmt: skip
+    plain = ("run_id string, from_us bigint, to_us bigint, outcome string, message string, started_us bigint, "
+             "finished_us bigint, query_versions map<string,string>, input_versions map<string,bigint>, rows_read bigint, "
+             "rows_sent bigint, engine_calls bigint, matches map<string,bigint>, seconds map<string,double>")  # fmt: skip
+    seconds = {name: float(value) for name, value in manifest.seconds.items()}
+    frame = spark.createDataFrame([(*row[:-1], seconds)], plain).selectExpr(
+        "run_id", "timestamp_micros(from_us) AS from_ts", "timestamp_micros(to_us) AS to_ts", "outcome", "message",
+        "timestamp_micros(started_us) AS started_at", "timestamp_micros(finished_us) AS finished_at", "query_versions",
+        "input_versions", "rows_read", "rows_sent", "engine_calls", "matches", "seconds",
+    )  # fmt: skip
+    tables.append(spark, settings, RUNS, frame.coalesce(1))
+
+
+def published_since(spark: SparkSession, settings: Settings, version: int) -> list[tuple[int, Manifest]]:
+    """(version, manifest) of the commits of composite_events after `version` that published a run, oldest first."""
+    newest = tables.version(spark, settings, "composite_events")
+    if newest <= version:
+        return []
+    rows = tables.open_table(spark, settings, "composite_events").history(newest - version).collect()
+    found = []
+    for row in sorted(rows, key=lambda r: int(r["version"])):
+        manifest = _of_commit(row["userMetadata"])
+        if manifest is not None and row["version"] > version:
+            found.append((int(row["version"]), manifest))
+    return found
+
+
+def _of_commit(metadata: str | None) -> Manifest | None:
+    if not metadata or not metadata.startswith('{"base_version"'):
+        return None
+    return Manifest.from_json(metadata)
+
+
+def reconcile(spark: SparkSession, settings: Settings, last: int = 50) -> list[str]:
+    """Rows of `runs` for published runs that were killed before they could write theirs; the ids of those runs."""
+    if not tables.table_exists(spark, settings, "composite_events"):
+        return []
+    newest = tables.version(spark, settings, "composite_events")
+    recent = [manifest for _, manifest in published_since(spark, settings, max(newest - last, -1))]
+    if not recent:
+        return []
+    ids = [manifest.run_id for manifest in recent]
+    known = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
+    have = {row["run_id"] for row in known.select("run_id").collect()}
+    missing = [manifest for manifest in recent if manifest.run_id not in have]
+    for manifest in missing:
+        record(
+            spark, settings, manifest, "published" if manifest.found else "empty", "recorded after the run was killed"
+        )
+    return [name for name in ids if name in {manifest.run_id for manifest in missing}]
+
+
+# ---------------------------------------------------------------- coverage
+
+Span = tuple[int, int, str]  # from_us, to_us, version
+
+
+def covered(spans: Iterable[Span], version: str, from_us: int, to_us: int) -> bool:
+    """Whether [from, to) was published in this version, and not in another one since. `spans` oldest first.
+
+    >>> covered([(0, 5, "a"), (5, 9, "a")], "a", 2, 7), covered([(0, 9, "a"), (3, 4, "b")], "a", 2, 7)
+    (True, False)
+    """
+    open_parts = [(from_us, to_us)]
+    for start, end, found in reversed(list(spans)):
+        left = []
+        for a, b in open_parts:
+            if start >= b or end <= a:
+                left.append((a, b))
+                continue
+            if found != version:
+                return False
+            left += [(x, y) for x, y in ((a, start), (end, b)) if x < y]
+        open_parts = left
+    return not open_parts
+
+
+def lacking(
+    spark: SparkSession, settings: Settings, versions: Mapping[str, str], from_us: int, to_us: int
+) -> tuple[str, ...]:
+    """The queries whose version has no published results for the whole of [from, to), sorted."""
+    spans = published_spans(tables.read(spark, settings, "runs"), from_us, to_us)
+    return tuple(sorted(q for q, version in versions.items() if not covered(spans.get(q, ()), version, from_us, to_us)))
+
+
+def published_spans(runs: DataFrame, from_us: int, to_us: int) -> dict[str, list[Span]]:
+    from pyspark.sql import functions as F
+
+    rows = (
+        runs.where("outcome IN ('published', 'empty')")
+        .where((F.unix_micros("from_ts") < to_us) & (F.unix_micros("to_ts") > from_us))
+        .select(F.unix_micros("from_ts").alias("a"), F.unix_micros("to_ts").alias("b"), "finished_at", "query_versions")
+        .collect()
+    )
+    spans: dict[str, list[Span]] = {}
+    for row in sorted(rows, key=lambda r: r["finished_at"]):
+        for query, version in row["query_versions"].items():
+            spans.setdefault(query, []).append((row["a"], row["b"], version))
+    return spans

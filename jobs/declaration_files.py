@@ -29,9 +29,19 @@ from jobs.names import did_you_mean, or_list
 FILE_KEYS = ("tables", "events")
 TABLE_KEYS = ("path", "catalog", "format")
 SOURCE_KEYS = (
-    ("table", "sql", "source", "time", "start", "end", "unit", "tie", "event_id", "where", "class", "attributes")
-    + ("classes", "description")
-)
+    "table",
+    "sql",
+    "source",
+    "time",
+    "start",
+    "end",
+    "unit",
+    "tie",
+    "event_id",
+    "where",
+    "class",
+    "attributes",
+) + ("classes", "description")
 CLASS_KEYS = ("where", "value", "attributes", "description")
 ATTRIBUTE_KEYS = ("expression", "type", "description")
 UNITS = ("s", "ms", "us")
@@ -116,7 +126,9 @@ def _source(value: Any, place: str) -> EventSource:
     sql = _text(given, "sql", place) if "sql" in given else None
     tables = (_text(given, "table", place),) if sql is None else tuple(dict.fromkeys(_PLACEHOLDER.findall(sql)))
     if not tables:
-        raise _Wrong(f"{place}.sql: names no table; write a declared table's name in braces: SELECT .. FROM {{readings}}")
+        raise _Wrong(
+            f"{place}.sql: names no table; write a declared table's name in braces: SELECT .. FROM {{readings}}"
+        )
     start, end = _times(given, place)
     unit = given.get("unit")
     if unit is not None and unit not in UNITS:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cep_core.errors import TableError
-from jobs.declarations import DeclaredTable, Declarations
+from jobs.declarations import Declarations, DeclaredTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from jobs.settings import Settings
 
 
-def read_table(
-    spark: SparkSession, settings: Settings, table: DeclaredTable, version: int | None = None
-) -> DataFrame:
+def read_table(spark: SparkSession, settings: Settings, table: DeclaredTable, version: int | None = None) -> DataFrame:
     """The table's rows, at a version where one is given."""
     from pyspark.errors import PySparkException
 

@@ -79,7 +79,8 @@ def source_frame(
 ) -> DataFrame:
     """The rows behind an event source: its table, or its select, with the source's own filter."""
     tables = {
-        name: read_table(spark, settings, declarations.table(name), (versions or {}).get(name)) for name in source.tables
+        name: read_table(spark, settings, declarations.table(name), (versions or {}).get(name))
+        for name in source.tables
     }
     if source.sql is None:
         frame = tables[source.tables[0]]
@@ -112,17 +113,13 @@ def _events(
     )
 
 
-def _with_class(
-    frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]
-) -> tuple[DataFrame, Column]:
+def _with_class(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]) -> tuple[DataFrame, Column]:
     """The rows of the chosen classes, and the class of each. A row that meets the filters of several classes becomes an
     event of each."""
     if source.class_column is not None:
         values = dict(zip((c.name for c in source.classes), source.class_values, strict=True))
         column = F.expr(source.class_column).cast("string")
-        member = reduce(
-            lambda a, b: a | b, (_both(column == values[c.name], c.where) for c in chosen)
-        )
+        member = reduce(lambda a, b: a | b, (_both(column == values[c.name], c.where) for c in chosen))
         name = column
         if any(values[c.name] != c.name for c in chosen):
             name = reduce(

@@ -8,14 +8,16 @@ catalog is Spark's default here, so path tables need no metastore; a persistent 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cep_core.errors import HindsightError
-from jobs.runtime import DELTA_JARS, ensure_runtime
+from jobs.runtime import DELTA_JARS, RuntimeMissing, ensure_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     from jobs.settings import Settings
@@ -39,6 +41,8 @@ _LOCAL = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+_QUIET_LOG = Path(__file__).with_name("log4j2.properties")
+
 
 def spark_session(
     settings: Settings,
@@ -51,10 +55,9 @@ def spark_session(
     """The session of this process, made at the first call. `conf` wins over our defaults."""
     submitted = under_spark_submit()
     if submitted:
-        os.environ.setdefault("PYSPARK_PYTHON", __import__("sys").executable)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
         ensure_runtime(settings.maven, say)
-        _quiet_start()
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -66,9 +69,8 @@ def spark_session(
         options["spark.driver.memory"] = settings.driver_memory
         # Absent here, `spark-warehouse` would appear in whatever folder is current.
         options["spark.sql.warehouse.dir"] = f"{settings.lake_path}/warehouse"
-        options["spark.driver.extraJavaOptions"] = " ".join(
-            filter(None, ("-Dderby.system.home=" + f"{settings.lake_path}/warehouse", java_options))
-        )
+        quiet = "" if settings.log_level == "DEBUG" else f"-Dlog4j2.configurationFile={_QUIET_LOG.as_uri()}"
+        options["spark.driver.extraJavaOptions"] = f"{quiet} {java_options}".strip()
     elif settings.shuffle_partitions:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     builder = SparkSession.builder.appName(app)
@@ -78,7 +80,6 @@ def spark_session(
         if not given.contains(key) or key in _ALWAYS or key in (conf or {}):
             builder = builder.config(key, _with_extension(given, value) if key == "spark.sql.extensions" else value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
     _check_delta(session)
     return session
 
@@ -95,26 +96,22 @@ def _cores(master: str) -> int:
     return int(inside) if inside.isdigit() else 1
 
 
-def _with_extension(given: object, ours: str) -> str:
+def _with_extension(given: SparkConf, ours: str) -> str:
     """Our SQL extension beside those that were given."""
-    others = [e for e in str(given.get("spark.sql.extensions", "")).split(",") if e and e != ours]  # type: ignore[attr-defined]
+    others = [e for e in (given.get("spark.sql.extensions", "") or "").split(",") if e and e != ours]
     return ",".join([*others, ours])
 
 
-def _quiet_start() -> None:
-    """Spark's launcher prints its own start messages; a person needs none of them."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-Dlog4j2.level=ERROR")
-
-
 def _check_delta(session: SparkSession) -> None:
+    """Refuse a Spark without Delta's jars now; later it would fail with a Java class name."""
+    jvm: Any = session.sparkContext._jvm
     try:
-        session.sparkContext._jvm.java.lang.Class.forName(  # type: ignore[union-attr]
-            "org.apache.spark.sql.delta.DeltaLog", True, session._jvm.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+        jvm.java.lang.Class.forName(
+            "org.apache.spark.sql.delta.DeltaLog", True, jvm.Thread.currentThread().getContextClassLoader()
         )
     except Exception as error:
         names = " and ".join(jar.name for jar in DELTA_JARS)
-        raise HindsightError(
+        raise RuntimeMissing(
             f"this Spark has no Delta: {names} are not on its classpath. Put them into its jars folder, or start with "
             "spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0"
         ) from error

@@ -34,7 +34,9 @@ class Settings:
 
     # where things are
     lake: str = _setting(".hindsight/lake", "folder (or URI) of our tables and of declared tables with relative paths")
-    catalog: str = _setting("", "keep our tables in this catalog schema (such as shop.cep) instead of in the lake folder")
+    catalog: str = _setting(
+        "", "keep our tables in this catalog schema (such as shop.cep) instead of in the lake folder"
+    )
     events: str = _setting("conf/events", "folder (or file) of the declarations of primitive events")
     queries: str = _setting("conf/queries", "folder (or file) of query catalogues")
     # Spark

@@ -84,7 +84,11 @@ def version(spark: SparkSession, settings: Settings, name: str) -> int:
 
 
 def append(
-    spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, options: Mapping[str, str] | None = None
+    spark: SparkSession,
+    settings: Settings,
+    contract: Contract,
+    rows: DataFrame,
+    options: Mapping[str, str] | None = None,
 ) -> None:
     """Rows added in one commit."""
     _write(spark, settings, contract, rows, "append", dict(options or {}))

@@ -18,7 +18,9 @@ EVENTS = Contract(
         Column("source", "string", "Who or what the event is about."),
         Column("event_class", "string", "The declared class.", required=True),
         Column("start_ts", "bigint", "Start, in microseconds since the epoch, UTC.", required=True),
-        Column("end_ts", "bigint", "End, in microseconds since the epoch, UTC; equals start_ts for point events.", True),
+        Column(
+            "end_ts", "bigint", "End, in microseconds since the epoch, UTC; equals start_ts for point events.", True
+        ),
         Column("tie", "bigint", "Orders events of the same times, where the declaration has such a column."),
         Column("event_date", "date", "The UTC day of end_ts; the table is partitioned by it.", required=True),
     ),

@@ -13,7 +13,9 @@ RUNS = Contract(
         Column("run_id", "string", "Identifies the run.", required=True),
         Column("from_ts", "timestamp", "Start of the mined range of detection times.", required=True),
         Column("to_ts", "timestamp", "End of the range, exclusive.", required=True),
-        Column("outcome", "string", "published, empty (nothing matched), failed, refused (by quality), superseded.", True),
+        Column(
+            "outcome", "string", "published, empty (nothing matched), failed, refused (by quality), superseded.", True
+        ),
         Column("message", "string", "Why a run failed, was refused or was superseded."),
         Column("started_at", "timestamp", "When the run started, by the clock of the driver.", required=True),
         Column("finished_at", "timestamp", "When it ended."),

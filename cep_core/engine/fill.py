@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cep_core.engine.text import U64, copy, span
+from cep_core.engine.text import U64, ask, copy, span
 
 _HEX = np.frombuffer("".join(f"{value:02x}" for value in range(256)).encode(), np.uint16).copy()
 
@@ -73,6 +73,7 @@ def picked_strings(places, strings):
     data = np.empty(total + 8, np.uint8)
     base, limit = np.int64(data.ctypes.data), strings[1] + strings[3]
     for index in range(count):
+        ask(strings, places, index)
         address, size = span(strings, places[index])
         copy(address, size, base + offsets[index], limit)
     return offsets, data

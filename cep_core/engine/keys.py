@@ -31,6 +31,8 @@ def key_codes(columns: Sequence[pa.Array]) -> np.ndarray:
 
 def _column_codes(column: pa.Array) -> np.ndarray:
     kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), -1, np.int32)
     missing = np.asarray(column.is_null()) if column.null_count else np.empty(0, bool)
     if pa.types.is_dictionary(kind):
         values = _column_codes(column.dictionary)  # a dictionary may hold a value twice, or a null

@@ -40,6 +40,7 @@ class Network:
     root int32[symbols]: the node of a completing symbol, or -1. inner: how many nodes have children.
     child int32[inner * symbols]: the node after a symbol, or -1; empty where it would be too large.
     kids int32[inner+1], kid_symbol int32[], kid_node int32[]: the same as lists.
+    wants uint64[inner]: the bits (symbol modulo 64) of a node's children; all bits where a query ends at the node.
     window int64[nodes]: the largest window below. ends int32[nodes+1]: a node's range of endings.
     end_query int32[], end_window int64[], end_slot int32[endings, slots]: which query ends, its window, and the slot of
     the i-th event (SEQ: from the completing one back; AND: by symbol).
@@ -56,6 +57,7 @@ class Network:
     kids: np.ndarray
     kid_symbol: np.ndarray
     kid_node: np.ndarray
+    wants: np.ndarray
     window: np.ndarray
     ends: np.ndarray
     end_query: np.ndarray
@@ -113,7 +115,7 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
         if len(path) == 1:
             root[path[0]] = new[old]
     child = np.full(inner * symbols if inner * symbols <= MAX_TABLE else 0, -1, np.int32)
-    kid_symbol, kid_node, counts = [], [], [0]
+    kid_symbol, kid_node, counts, wants = [], [], [0], []
     for place, old in enumerate(order[:inner]):
         for symbol, after in sorted(kids[old].items()):
             kid_symbol.append(symbol)
@@ -121,6 +123,7 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
             if len(child):
                 child[place * symbols + symbol] = new[after]
         counts.append(len(kid_symbol))
+        wants.append((1 << 64) - 1 if endings[old] else sum({1 << (symbol & 63) for symbol in kids[old]}))
     slots = max(len(query.symbols) for query in queries)
     ended = [ending for old in order for ending in endings[old]]
     end_slot = np.full((len(ended), slots), -1, np.int32)
@@ -129,7 +132,7 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
     return Network(
         kind, recent, ordered, slots, max(query.number for query in queries) + 1, root, inner, child,
         np.array(counts, np.int32), np.array(kid_symbol, np.int32), np.array(kid_node, np.int32),
-        np.array([window[old] for old in order], np.int64),
+        np.array(wants, np.uint64), np.array([window[old] for old in order], np.int64),
         np.cumsum([0, *(len(endings[old]) for old in order)]).astype(np.int32),
         np.array([ending[0] for ending in ended], np.int32), np.array([ending[1] for ending in ended], np.int64), end_slot,
     )  # fmt: skip

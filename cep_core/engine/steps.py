@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_NARROW = 64
+_ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+
 
 @njit(cache=True)
 def expand_items(cls, offsets, of_class, symbols, mask_of, masks):
@@ -100,7 +103,7 @@ def _latest(lists, low, head, item):
 @njit(cache=True)
 def descend(
     row, start, end, symbol, offsets, before, lists, list_offsets, root, inner, child, kids, kid_symbol, kid_node,
-    window, ends, end_query, end_window, end_slot, any_order, recent, points, lo, hi, first, skip, out_query, out_rows,
+    wants, window, ends, end_query, end_window, end_slot, any_order, recent, points, lo, hi, first, skip, out_query, out_rows,
     limits, counted, part_of,
 ):  # fmt: skip
     """Answers of the completing items from `first` on, without the first `skip` of that item's.
@@ -120,6 +123,7 @@ def descend(
     done = np.full(len(limits) if recent else 0, -1, np.int64)
     entered = np.full(len(window) if recent else 0, -1, np.int64)
     reached = np.empty(len(window) if recent else 0, np.int64)
+    present = np.zeros(_NARROW, np.uint64)  # the symbols of the window's items up to each, as bits
     widest = np.int64(0)
     for number in range(symbols):
         if root[number] >= 0:
@@ -140,6 +144,14 @@ def descend(
                 continue
             while end[back] < finish - widest:
                 back += 1
+            narrow = before[e] - back < _NARROW
+            if narrow:
+                bits = np.uint64(0)
+                for item in range(back, before[e] + 1):
+                    bits |= _ONE << np.uint64(symbol[item] & 63)
+                    present[item - back] = bits
+                if top < inner and ends[top] == ends[top + 1] and wants[top] & bits == 0:
+                    continue
             found = 0  # answers of e so far
             depth = 0
             chain[0] = e
@@ -221,10 +233,18 @@ def descend(
                     after = np.int64(kid_node[kid])
                 else:
                     item = cursor[level]
-                    while item >= back:  # the window's events one by one, until one is wanted
-                        after = np.int64(child[node * symbols + symbol[item]])
-                        if after >= 0:
-                            break
+                    own_wants = wants[node]
+                    while item >= back:  # the window's events one by one, until one is wanted and can go on
+                        if (own_wants >> np.uint64(symbol[item] & 63)) & _ONE:
+                            after = np.int64(child[node * symbols + symbol[item]])
+                            if after >= 0:
+                                if after >= inner or not narrow:
+                                    break
+                                last = before[item]
+                                if wants[after] & (present[last - back] if last >= back else np.uint64(0)):
+                                    break
+                                if wants[after] == _EVERY:
+                                    break
                         item -= 1
                     if item < back or end[item] < floor[level]:
                         depth -= 1

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cep_core.engine.identity import LANE_1, LANE_2, SEED_1, SEED_2
-from cep_core.engine.text import U64, hash_two, mix, span
+from cep_core.engine.text import U64, ask, hash_two, mix, span
 
 _K1, _K2, _S1, _S2 = U64(LANE_1), U64(LANE_2), U64(SEED_1), U64(SEED_2)
 
@@ -70,6 +70,7 @@ def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash
             b = _step(_step(b, name_hash[code, 1], _K2), U64(stop - place), _K2)
             while place < stop:
                 row = member[place]
+                ask(ids, member, place)
                 begin, finish = min(begin, start[row]), max(finish, end[row])
                 address, size = span(ids, row)
                 left, right = hash_two(address, size)

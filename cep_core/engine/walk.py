@@ -95,7 +95,7 @@ def walk(
         found, first, skip, over, part = descend(
             events.row, events.start, events.end, events.symbol, events.offsets, before, events.lists,
             events.list_offsets, network.root, network.inner, network.child, network.kids, network.kid_symbol,
-            network.kid_node, network.window, network.ends, network.end_query, network.end_window, network.end_slot,
+            network.kid_node, network.wants, network.window, network.ends, network.end_query, network.end_window, network.end_slot,
             network.kind == "and", network.recent, points, lo_us, hi_us, first, skip, query, rows, limits, counted, part_of,
         )  # fmt: skip
         if over >= 0:

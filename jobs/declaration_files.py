@@ -29,19 +29,9 @@ from jobs.names import did_you_mean, or_list
 FILE_KEYS = ("tables", "events")
 TABLE_KEYS = ("path", "catalog", "format")
 SOURCE_KEYS = (
-    "table",
-    "sql",
-    "source",
-    "time",
-    "start",
-    "end",
-    "unit",
-    "tie",
-    "event_id",
-    "where",
-    "class",
-    "attributes",
-) + ("classes", "description")
+    *("table", "sql", "source", "time", "start", "end", "unit", "tie", "event_id", "where", "class"),
+    *("attributes", "classes", "description"),
+)
 CLASS_KEYS = ("where", "value", "attributes", "description")
 ATTRIBUTE_KEYS = ("expression", "type", "description")
 UNITS = ("s", "ms", "us")

@@ -4,7 +4,8 @@ Enters: declarations, the classes and attributes that are needed, a time range, 
 Leaves: `event_id, source, event_class` as strings, `start_ts, end_ts` as bigint microseconds since the epoch (UTC),
 `tie` as bigint, and one typed column per needed attribute (NULL where the row's class does not declare it).
 Always holds: no row of a needed class within the range is left out, also one with a null time or id: refusing it is
-the engine's and the quality checks' business, so nothing is lost silently. Rows that repeat are left as they are. One scan per declared table (or select), whatever the number of its classes.
+the engine's and the quality checks' business, so nothing is lost silently. Rows that repeat are left as they are.
+There is one scan per declared table (or select), whatever the number of its classes.
 
 Types: int -> bigint, float -> double, string, bool -> boolean, timestamp -> timestamp.
 A hashed event_id is 32 hex digits: md5 over the JSON of the class and of the named columns, nulls included.

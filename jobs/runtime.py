@@ -167,3 +167,26 @@ while [ "$count" -gt 0 ]; do
 done
 exec '{real}' "$@"
 """
+
+
+def main(arguments: list[str]) -> int:
+    """`python -m jobs.runtime java | jars`: a step of the set-up, with a line that says what is there."""
+    from jobs.settings import load_settings
+
+    try:
+        if arguments == ["java"]:
+            print(f"      {ensure_java()}", file=sys.stderr)
+        elif arguments == ["jars"]:
+            folder = ensure_jars(load_settings().maven, lambda text: print(f"      {text}", file=sys.stderr))
+            print(f"      in {folder}", file=sys.stderr)
+        else:
+            print("usage: python -m jobs.runtime java | jars", file=sys.stderr)
+            return 2
+    except HindsightError as error:
+        print(f"hindsight: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,8 @@
 
 Enters: a contract of schemas/, settings. Leaves: Delta tables that fit it, opened, read and written.
 Always holds: a table lives at <lake>/<name>, or is <catalog>.<name> where the setting `catalog` is given. It is made
-from its contract with types, comments, NOT NULL and CHECK; a table made before gets the columns and constraints that the
-contract has since gained, and nothing else. A write is one atomic commit.
+from its contract with types, comments, NOT NULL and CHECK; a table made before gets the columns and constraints that
+its contract has since gained, and nothing else. A write is one atomic commit.
 """
 
 from __future__ import annotations

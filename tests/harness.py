@@ -1,8 +1,10 @@
 """Events and expected matches as short texts, and one way to run the naive meaning and the engine on them.
 
-Enters: events such as `A1 B2-5 C7{x=1,s=foo}@s2`, query texts. Leaves: `Row`s, equal in both evaluators, or as short texts.
+Enters: events such as `A1 B2-5 C7{x=1,s=foo}@s2`, query texts. Leaves: `Row`s, equal in both evaluators, or as short
+texts.
 Always holds: one notation for all cases of the suite:
-- an event is CLASS TIME, with optional parts in this order: `-END` for an interval, `~name` to tell apart events that are else
+- an event is CLASS TIME, with optional parts in this order: `-END` for an interval, `~name` to tell apart events that
+are else
   written alike, `#tie`, `@source` (default s1), `{attribute=value,...}`. Its id is what stands before `#`, `@` and `{`.
 - a match is `a=A1 b=B2,B3`, then if wanted `@ DETECTION`, `[START..END]` and `-> name=value ...`.
 """
@@ -19,6 +21,7 @@ import pyarrow as pa
 import cep_core
 from cep_core.engine.identity import match_id
 from tests import naive
+from tests.naive_values import moment_us
 
 SECOND = 1_000_000
 TOKEN = re.compile(
@@ -77,9 +80,9 @@ def run_naive(
     queries: Mapping[str, str],
     start: int | None = None,
     end: int | None = None,
-    schema: dict[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    return naive_rows(naive.evaluate([dict(e) for e in events], dict(queries), start, end, schema, ids=match_id))
+    return naive_rows(naive.evaluate([dict(e) for e in events], queries, start, end, schema, ids=match_id))
 
 
 def naive_rows(matches: Sequence[naive.Match]) -> list[Row]:
@@ -96,7 +99,7 @@ def run_engine(
     queries: Mapping[str, str],
     start: int | None = None,
     end: int | None = None,
-    schema: dict[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     declared = None if schema is None else {name: list(attributes) for name, attributes in schema.items()}
     return engine_rows(cep_core.mine(table_of(events, schema), dict(queries), start, end, schema=declared))
@@ -117,13 +120,13 @@ def engine_rows(table: pa.Table) -> list[Row]:
 
 
 def naive_us(moment: Any) -> int:
-    from tests.naive_values import moment_us
-
     return moment if isinstance(moment, int) else moment_us(moment)
 
 
-def table_of(events: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None = None) -> pa.Table:
-    """The events as `cep_core.mine` takes them: one column per attribute; types from the schema, or else from the values."""
+def table_of(events: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None) -> pa.Table:
+    """The events as `cep_core.mine` takes them: one column per attribute; types from the schema, or else from the
+    values.
+    """
     kinds: dict[str, pa.DataType] = {}
     for declared in (schema or {}).values():
         if isinstance(declared, dict):
@@ -153,7 +156,7 @@ class Case:
     events: str
     query: str
     matches: tuple[str, ...]
-    schema: dict[str, Any] | None = None
+    schema: Mapping[str, Any] | None = None
     unit: int = SECOND
     others: Mapping[str, str] = field(default_factory=dict)
     start: int | None = None

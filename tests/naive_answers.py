@@ -1,7 +1,9 @@
 """The answers of one query over one partition: its instances, with their groups, where negations and conditions hold.
 
-Enters: a query, its WHERE split by `split_where`, and the events of one partition in event order. Leaves: `Answer`s, each once.
-Always holds: positive elements that are no groups are bound first; groups follow from them, and negations from both, each
+Enters: a query, its WHERE split by `split_where`, and the events of one partition in event order. Leaves: `Answer`s,
+each once.
+Always holds: positive elements that are no groups are bound first; groups follow from them, and negations from both,
+each
 under one disjunct of WHERE at a time.
 """
 
@@ -50,7 +52,8 @@ def answers_of(
         for atoms in branches:
             answer = _completed(instance, atoms, query, meets, types)
             if answer is not None:
-                # > the query's answers are the union of the answers under each Pi (one found under several counts once).
+                # > the query's answers are the union of the answers under each Pi (one found under several counts
+                # > once).
                 found[tuple((p, tuple(e.id for e in answer.bound[p])) for p in sorted(answer.bound))] = answer
     return list(found.values())
 
@@ -130,7 +133,8 @@ def _group(
     query: q.Query,
     meets: Filters,
 ) -> tuple[Event, ...]:
-    # > Groups are maximal: ALL events of the class between the neighbours (p ≺ b ≺ n) that meet the conditions that name the
+    # > Groups are maximal: ALL events of the class between the neighbours (p ≺ b ≺ n) that meet the conditions that
+    # > name the
     # > group's variable bare
     # > Negations are skipped when finding a group's neighbours, and when deciding which groups lead or trail
     left = next((p for p in row[:place][::-1] if isinstance(p, Instance)), None)
@@ -159,7 +163,8 @@ def _group(
 def _between(
     row: tuple[q.Element | Instance, ...], place: int, part: q.Element, answer: Answer, query: q.Query, meets: Filters
 ) -> list[Event]:
-    # > SEQ(.., p, !B b, n, ..): there is no b with p ≺ b ≺ n, where p and n are the whole instances of the nearest bound
+    # > SEQ(.., p, !B b, n, ..): there is no b with p ≺ b ≺ n, where p and n are the whole instances of the nearest
+    # > bound
     # > elements.
     start, end, within = _times_of(answer.members, query)
     p = next((stands for other in row[:place][::-1] if (stands := _stands(other, answer))), ())

@@ -1,7 +1,8 @@
 """The instances of a pattern over one partition: every way to bind it, tried one after the other.
 
 Enters: a pattern and the events of one partition in event order. Leaves: `Instance`s.
-Always holds: an instance binds the positive elements that are no groups; it keeps where the groups and negations stand between
+Always holds: an instance binds the positive elements that are no groups; it keeps where the groups and negations stand
+between
 them, for naive_answers.py.
 """
 
@@ -22,7 +23,8 @@ TIMER_ATTRIBUTES = frozenset({"event_id", "start_ts", "end_ts", "ts"})
 class Instance:
     """A part's elements, without groups.
 
-    stands: the members that have to precede and to follow where the part is in a SEQ; rows: each SEQ in it, with its positive
+    stands: the members that have to precede and to follow where the part is in a SEQ; rows: each SEQ in it, with its
+    positive
     parts replaced by their instances; negations: the negated elements of each AND in it.
     """
 
@@ -69,7 +71,8 @@ class Filters:
         self._known: dict[int, list[Event]] = {}
 
     def of(self, element: q.Element) -> list[Event]:
-        # > A(cond) a: the same, with a filter on its own attributes; on any element, negated, grouped and windowed ones too
+        # > A(cond) a: the same, with a filter on its own attributes; on any element, negated, grouped and windowed
+        # > ones too
         # > ANY(A, B) x: one event of any of these classes; wherever a class may stand
         # > an element's own filter is plain boolean
         if element.position not in self._known:
@@ -92,7 +95,8 @@ class Filters:
 
 
 def precedes(x: Event, y: Event, ties: q.Ties) -> bool:
-    # > Precedes, written x ≺ y below: x.end_ts < y.start_ts. Under TIES ordered it is instead x.end_ts <= y.start_ts and x
+    # > Precedes, written x ≺ y below: x.end_ts < y.start_ts. Under TIES ordered it is instead x.end_ts <= y.start_ts
+    # > and x
     # > before y in event order
     if ties == "ordered":
         return x.end <= y.start and x.order < y.order
@@ -177,7 +181,8 @@ def _timer(position: int, moment: int) -> Instance:
 
 
 def _after(instance: Instance, position: int, delay: int) -> Instance:
-    # > AFTER(p, 2 days) t: for each instance of p, a timer that long after its end; its members are p's and the timer; as a
+    # > AFTER(p, 2 days) t: for each instance of p, a timer that long after its end; its members are p's and the timer;
+    # > as a
     # > part of a SEQ it precedes and follows as a point at the timer's time; every span counts all its members
     timer = _timer(position, max(event.end for event in instance.members) + delay)
     return Instance(instance.bound | timer.bound, timer.stands, instance.rows, instance.negations)

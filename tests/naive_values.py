@@ -100,7 +100,8 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     """Spark SQL's arithmetic: int and int give int (but `/` gives float), `%` has the sign of the dividend."""
     if left is None or right is None:
         return None
-    assert isinstance(left, int | float) and isinstance(right, int | float)
+    assert isinstance(left, int | float)
+    assert isinstance(right, int | float)
     match operator:
         case "+":
             return plain(left + right)
@@ -127,7 +128,7 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
             return None
         chosen = known[0]
         if name != "coalesce":
-            chosen = min(known) if name == "least" else max(known)  # type: ignore[type-var]
+            chosen = min(known) if name == "least" else max(known)
         return float(chosen) if gives_float else chosen  # type: ignore[arg-type]
     if any(argument is None for argument in arguments):
         return None
@@ -160,7 +161,8 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
             dx, dy = float(x2) - float(x1), float(y2) - float(y1)  # type: ignore[arg-type]
             return plain(math.sqrt(dx * dx + dy * dy))
         case "haversine", [lat1, lon1, lat2, lon2]:
-            a, b, c, d = (math.radians(float(degrees)) for degrees in (lat1, lon1, lat2, lon2))  # type: ignore[arg-type]
+            degrees = (float(angle) for angle in (lat1, lon1, lat2, lon2))  # type: ignore[arg-type]
+            a, b, c, d = (math.radians(angle) for angle in degrees)
             h = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
             return plain(2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h))))
     raise AssertionError(f"{name} of {arguments}")
@@ -210,9 +212,9 @@ def aggregate(function: str, values: list[Value]) -> Value:
                 total = arithmetic("+", total, value)
             return total if function == "sum" else arithmetic("/", total, len(known))
         case "min":
-            return min(known)  # type: ignore[type-var]
+            return min(known)
         case "max":
-            return max(known)  # type: ignore[type-var]
+            return max(known)
         case "first":
             return known[0]
         case "last":

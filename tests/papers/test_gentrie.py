@@ -11,7 +11,8 @@ VOLKSWAGEN = (
     "AND FORALL i IN 1..5 (r[i].rating > 3.5 AND r[i].model = v.model) WITHIN 1 hour"
 )
 REVIEWS = (
-    "Review1{model=Jetta,rating=4.5} Review2{model=Golf,rating=5.0} Review3{model=Jetta,rating=3.5} VWRelease4{model=Jetta} "
+    "Review1{model=Jetta,rating=4.5} Review2{model=Golf,rating=5.0} Review3{model=Jetta,rating=3.5} "
+    "VWRelease4{model=Jetta} "
     "VWRelease4.5{model=Golf} Review5{model=Jetta,rating=3.6} Review6{model=Jetta,rating=4.0} "
     "Review7{model=Jetta,rating=5.0} Review8{model=Jetta,rating=4.0}"
 )

@@ -1,4 +1,6 @@
-"""Plan-based composite event detection: the running person (2.2) and the load spike (5.4), with the operators of 2.2."""
+"""Plan-based composite event detection: the running person (2.2) and the load spike (5.4), with the operators of
+2.2.
+"""
 
 import pytest
 
@@ -11,7 +13,8 @@ MINUTE = 60 * SECOND
 def test_running_person(evaluator: str) -> None:
     """seq(PD1, PD2; 3) where the person is the same and the distance at least 12."""
     query = (
-        "PATTERN SEQ(Person a, Person b) WHERE a.person_id = b.person_id AND distance(a.x, a.y, b.x, b.y) >= 12 WITHIN 3 s "
+        "PATTERN SEQ(Person a, Person b) WHERE a.person_id = b.person_id AND distance(a.x, a.y, b.x, b.y) >= 12 WITHIN "
+        "3 s "
         "RETURN b.x AS x, b.y AS y, a.person_id AS person_id"
     )
     events = (

@@ -12,7 +12,8 @@ QUERY_1 = (
 )
 # As in the text: a1 and a4 are on b6's stack, and d9 completes three sequences, (a1 b3 d9), (a1 b6 d9) and (a4 b6 d9).
 STREAM = (
-    "A1{attr1=1,attr2=1,attr3=one,attr4=1} C2{attr1=1,attr2=1} B3{attr1=1,attr2=1} A4{attr1=1,attr2=1,attr3=one,attr4=5} "
+    "A1{attr1=1,attr2=1,attr3=one,attr4=1} C2{attr1=1,attr2=1} B3{attr1=1,attr2=1} "
+    "A4{attr1=1,attr2=1,attr3=one,attr4=5} "
     "D5{attr1=1,attr2=1,attr4=9} B6{attr1=1,attr2=1} C7{attr1=1,attr2=1} D9{attr1=1,attr2=1,attr4=9}"
 )
 
@@ -24,7 +25,9 @@ def test_query_1_sequence_scan_and_construction(evaluator: str) -> None:
 
 
 def test_query_1_selection_window_and_negation(evaluator: str) -> None:
-    """The window of 6 drops what starts at a1 and ends at d9; c7 drops what has b6; c2 lies before b3 and drops nothing."""
+    """The window of 6 drops what starts at a1 and ends at d9; c7 drops what has b6; c2 lies before b3 and drops
+    nothing.
+    """
     check(evaluator, case("window of 6", STREAM, QUERY_1 + "6 s", "x1=A1 x2=B3 x4=D5"))
     check(evaluator, case("window of 8", STREAM, QUERY_1 + "8 s", "x1=A1 x2=B3 x4=D5"))
     without_c7 = STREAM.replace("C7{attr1=1", "C7{attr1=2")
@@ -75,8 +78,10 @@ def test_overdose(evaluator: str) -> None:
     )
     john, mary = "name=John,medicine=Antibiotics,amount=", "name=Mary,medicine=Antibiotics,amount="
     events = (
-        f"MedicineTaken1{{{john}500}} MedicineTaken2{{{john}600}} MedicineTaken3{{{mary}900}} MedicineTaken4{{{mary}900}} "
-        f"MedicineTaken5{{{john}500}} MedicineTaken5.5{{name=John,medicine=Aspirin,amount=900}} MedicineTaken7{{{john}501}}"
+        f"MedicineTaken1{{{john}500}} MedicineTaken2{{{john}600}} MedicineTaken3{{{mary}900}} "
+        f"MedicineTaken4{{{mary}900}} "
+        f"MedicineTaken5{{{john}500}} MedicineTaken5.5{{name=John,medicine=Aspirin,amount=900}} "
+        f"MedicineTaken7{{{john}501}}"
     )
     expected = (
         "a=MedicineTaken1 b=MedicineTaken2",

@@ -71,11 +71,11 @@ def check_declarations(spark: SparkSession, settings: Settings, declarations: De
 def _opened(
     spark: SparkSession, settings: Settings, declarations: Declarations, source: EventSource, errors: list[str]
 ) -> DataFrame | None:
-    from pyspark.errors import PySparkException
+    from jobs.spark_errors import SPARK_ERRORS
 
     try:
         return source_frame(spark, settings, declarations, source)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         place = f"{source.place}.{'where' if source.sql is None else 'sql or where'}"
         errors.append(f"{place}: {_reason(error, None)}")
         return None
@@ -132,17 +132,20 @@ def _time_problem(kind: str, expression: str, unit: str | None) -> str:
 
 def _kind(frame: DataFrame, expression: str) -> tuple[str | None, str]:
     """(Spark type, "") or (None, what is wrong)."""
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
+
+    from jobs.spark_errors import SPARK_ERRORS
 
     try:
         return frame.select(F.expr(expression)).schema[0].dataType.simpleString(), ""
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         return None, _reason(error, frame.columns)
 
 
 def _reason(error: Exception, columns: list[str] | None) -> str:
     """Spark's reason in our words: an unknown column with the nearest one, otherwise its first sentence."""
+    from jobs.spark_errors import reason
+
     text = str(error)
     unknown = re.search(r"with name `([^`]+(?:`\.`[^`]+)*)` cannot be resolved", text)
     if "UNRESOLVED_COLUMN" in text and unknown:
@@ -150,5 +153,4 @@ def _reason(error: Exception, columns: list[str] | None) -> str:
         known = columns if columns is not None else re.findall(r"`([^`]+)`", text.split("[", 2)[-1])
         hint = did_you_mean(name, known) or f"; its columns are: {or_list(known)}"
         return f"the table has no column {name!r}{hint}"
-    first = re.sub(r"^\[[A-Z_.]+\]\s*", "", text.strip().splitlines()[0] if text.strip() else type(error).__name__)
-    return first.split(" SQLSTATE")[0]
+    return reason(error)

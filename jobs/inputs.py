@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read_table(spark: SparkSession, settings: Settings, table: DeclaredTable, version: int | None = None) -> DataFrame:
     """The table's rows, at a version where one is given."""
-    from pyspark.errors import PySparkException
+    from jobs.spark_errors import SPARK_ERRORS
 
     reader = spark.read
     if version is not None and table.kind != "parquet":
@@ -34,7 +34,7 @@ def read_table(spark: SparkSession, settings: Settings, table: DeclaredTable, ve
             frame = reader.format(table.kind).load(settings.in_lake(table.location))
         frame.schema  # noqa: B018 - an absent table shows here, not at the first action
         return frame
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise _unreadable(settings, table, error) from error
 
 
@@ -58,8 +58,9 @@ def input_versions(
 
 def _version(spark: SparkSession, settings: Settings, table: DeclaredTable, as_of: datetime | None) -> int | None:
     from delta.tables import DeltaTable
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
+
+    from jobs.spark_errors import SPARK_ERRORS
 
     if table.kind == "parquet":
         return None
@@ -75,7 +76,7 @@ def _version(spark: SparkSession, settings: Settings, table: DeclaredTable, as_o
         if as_of is None:
             return int(delta.history(1).collect()[0]["version"])
         found = delta.history().where(F.col("timestamp") <= F.lit(as_of)).agg(F.max("version")).collect()[0][0]
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise _unreadable(settings, table, error) from error
     if found is None:
         raise TableError(f"{table.place}: table {table.name!r} has no version as old as {as_of.isoformat()}")
@@ -84,11 +85,12 @@ def _version(spark: SparkSession, settings: Settings, table: DeclaredTable, as_o
 
 def _unreadable(settings: Settings, table: DeclaredTable, error: Exception) -> TableError:
     where = table.location if table.kind == "catalog" else settings.in_lake(table.location)
-    first = next(iter(str(error).splitlines()), "")
+    from jobs.spark_errors import reason
+
     absent = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
     if any(mark in str(error) for mark in absent) or "is not a Delta table" in str(error):
         kind = "Delta table" if table.kind == "delta" else f"{table.kind} table"
         return TableError(
             f"{table.place}: there is no {kind} at {where}; correct the declaration, or create the table first"
         )
-    return TableError(f"{table.place}: the table at {where} cannot be read: {first}")
+    return TableError(f"{table.place}: the table at {where} cannot be read: {reason(error)}")

@@ -33,7 +33,7 @@ def table_name(settings: Settings, name: str) -> str:
 
 def ensure_table(spark: SparkSession, settings: Settings, contract: Contract) -> DeltaTable:
     """The contract's table, made or grown where needed."""
-    from pyspark.errors import PySparkException
+    from jobs.spark_errors import SPARK_ERRORS
 
     try:
         if not table_exists(spark, settings, contract.name):
@@ -41,7 +41,7 @@ def ensure_table(spark: SparkSession, settings: Settings, contract: Contract) ->
         table = open_table(spark, settings, contract.name)
         _grow(spark, settings, contract, table)
         return table
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise TableError(_cannot("make", settings, contract.name, error)) from error
 
 
@@ -176,5 +176,6 @@ def _quoted(text: str) -> str:
 
 
 def _cannot(verb: str, settings: Settings, name: str, error: Exception) -> str:
-    first = next(iter(str(error).splitlines()), "")
-    return f"cannot {verb} the table {table_name(settings, name)}: {first}"
+    from jobs.spark_errors import reason
+
+    return f"cannot {verb} the table {table_name(settings, name)}: {reason(error)}"

@@ -80,10 +80,9 @@ def statements(text: str) -> list[str]:
 
 def execute(spark: SparkSession, statement: str, form: str, limit: int) -> None:
     """One statement, its result on stdout. What Spark refuses is a HindsightError."""
-    from pyspark.errors import PySparkException
-
     from cep_core.errors import QueryError
     from jobs.console import counted, log
+    from jobs.spark_errors import SPARK_ERRORS
 
     try:
         frame = spark.sql(statement)
@@ -104,7 +103,7 @@ def execute(spark: SparkSession, statement: str, form: str, limit: int) -> None:
         else:
             for row in frame.toJSON().toLocalIterator():
                 print(row)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise QueryError(f"Spark refuses the statement: {str(error).split('SQLSTATE')[0].strip()}") from error
 
 

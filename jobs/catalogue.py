@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cep_core.errors import QueryError
-from cep_core.language import check, load_catalogue, parse
+from cep_core.language import check, load_catalogue
 from cep_core.language.checked import CheckedQuery, Schema
 from jobs.declarations import Declarations, load_declarations
 from jobs.keys import classes
@@ -46,9 +46,9 @@ def load_workload(settings: Settings, asked: Iterable[str] | None = None) -> Wor
     """All enabled queries of the catalogue as targets, or those asked for."""
     declarations = load_declarations(settings.path(settings.events))
     entries = load_catalogue(settings.path(settings.queries))
-    texts = {entry.id: entry.text for entry in entries}
+    texts = {entry.id: entry.query for entry in entries}
     schema = declarations.schema()
-    checked = check({name: parse(text, name) for name, text in texts.items()}, schema)
+    checked = check({entry.id: entry for entry in entries}, schema)
     if asked is None:
         targets = [entry.id for entry in entries if entry.enabled]
     else:

@@ -1,7 +1,7 @@
 """What a run is, and what the runs before it have covered.
 
-Enters: a request (range, queries, pins). Leaves: `Manifest`, the record of a run, kept beside its staging, in the commit
-that publishes it, and as one row of `runs`; and which queries still lack results for a range.
+Enters: a request (range, queries, pins). Leaves: `Manifest`, the record of a run, kept beside its staging, in the
+commit that publishes it, and as one row of `runs`; and which queries still lack results for a range.
 Always holds: the commit of composite_events is the truth about what was published; `runs` follows it. A run that was
 killed between the two gets its row from the commit's metadata at the next run (`reconcile`).
 """

@@ -36,7 +36,8 @@ def class_codes(
             raise EventError(f"column 'event_class' is {column.type}; it must be a string")
         classes = tuple(wanted)
         names = text(classes)
-        codes, rows, kept = encode(where(column), len(column), where(names), _table(names))
+        codes, rows = np.empty(len(column), np.int32), np.empty(len(column), np.int64)
+        kept = encode(where(column), where(names), _table(names), codes, rows)
         return classes, codes[:kept], None if kept == len(column) else rows[:kept]
     present = names.to_pylist()
     classes = tuple(sorted(set(present))) if wanted is None else tuple(wanted)
@@ -70,13 +71,11 @@ def _fill(names, count, table):
 
 
 @njit(cache=True)
-def encode(column, count, names, table):
-    """codes int32[count], rows int64[count] and how many of both are used: the rows whose class is among the names."""
-    codes = np.empty(count, np.int32)
-    rows = np.empty(count, np.int64)
+def encode(column, names, table, codes, rows):
+    """Writes codes int32[n] and rows int64[n] of the rows whose class is among the names; returns how many."""
     mask = len(table) - 1
     kept = 0
-    for row in range(count):
+    for row in range(len(codes)):
         address, size = span(column, row)
         place = np.int64(hash_one(address, size)) & mask
         while True:
@@ -90,7 +89,7 @@ def encode(column, count, names, table):
                 kept += 1
                 break
             place = (place + 1) & mask
-    return codes, rows, kept
+    return kept
 
 
 

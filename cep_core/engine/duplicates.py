@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from cep_core.engine.text import U64, hashes, where
+from cep_core.engine.text import U64, hashes
 from cep_core.errors import EventError
 
 ReadColumn = Callable[[str, np.ndarray], pa.Array]
@@ -26,7 +26,7 @@ def drop_duplicates(
     event_id: pa.Array, rows: np.ndarray | None, read: ReadColumn, columns: Sequence[str]
 ) -> np.ndarray | None:
     """int64 places in `event_id` to keep, ascending, or None. `rows` are the places' rows in the table (None: the same)."""
-    hashed = hashes(where(event_id), len(event_id))
+    hashed = hashes(event_id)
     suspects = _suspects(hashed, _bits(16 * len(hashed)), _bits(len(hashed)))
     values = hashed[suspects]
     ascending = np.sort(values)

@@ -1,7 +1,8 @@
 """The buffers of Arrow columns, written by kernels: gathered numbers, gathered strings, hex digits.
 
 Enters: indices and what they point at. Leaves: numpy arrays in Arrow's layout (int32 offsets and bytes for strings).
-Always holds: byte arrays have 8 bytes of spare room, because strings are copied in words of 8.
+Always holds: byte arrays have 8 bytes of spare room, because strings are copied in words of 8. Arrays are made by numpy, not
+in the kernels: numpy asks the system for large pages, which makes writing fresh memory several times faster.
 """
 
 from __future__ import annotations
@@ -14,75 +15,109 @@ from cep_core.engine.text import U64, ask, copy, span
 _HEX = np.frombuffer("".join(f"{value:02x}" for value in range(256)).encode(), np.uint16).copy()
 
 
-@njit(cache=True)
-def gather(places, values):
+def gather(places: np.ndarray, values: np.ndarray) -> np.ndarray:
     """values int64[...] at places, as int64[n]."""
-    out = np.empty(len(places), np.int64)
+    return _gather(places, values, np.empty(len(places), np.int64))
+
+
+def gather_members(
+    rows: np.ndarray, offsets: np.ndarray, name: np.ndarray, member: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The members of the answers `rows` int64[n], in that order: list offsets int32[n+1], name int32[k], member int32[k]."""
+    lists = np.empty(len(rows) + 1, np.int32)
+    total = _list_offsets(rows, offsets, lists)
+    names, members = np.empty(total, np.int32), np.empty(total, np.int32)
+    _list_values(rows, offsets, name, member, names, members)
+    return lists, names, members
+
+
+def coded_strings(places: np.ndarray, codes: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The string of codes[places[i]] (of places[i] itself where codes is empty): offsets int32[n+1], bytes uint8."""
+    offsets = np.empty(len(places) + 1, np.int32)
+    data = np.empty(_coded_sizes(places, codes, names, offsets) + 8, np.uint8)
+    _coded_bytes(places, codes, names, offsets, data)
+    return offsets, data
+
+
+def picked_strings(places: np.ndarray, strings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The strings at places int32[n]: offsets int32[n+1], bytes uint8."""
+    offsets = np.empty(len(places) + 1, np.int32)
+    data = np.empty(_picked_sizes(places, strings, offsets) + 8, np.uint8)
+    _picked_bytes(places, strings, offsets, data)
+    return offsets, data
+
+
+def hex_ids(rows: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """The 32 hex digits of each match id, one after the other: uint16[16 n], two digits each."""
+    return _hex_ids(rows, one, two, np.empty(16 * len(rows), np.uint16))
+
+
+@njit(cache=True)
+def _gather(places, values, out):
     for index in range(len(places)):
         out[index] = values[places[index]]
     return out
 
 
 @njit(cache=True)
-def gather_members(rows, offsets, name, member):
-    """The members of the answers `rows` int64[n], in that order: list offsets int32[n+1], name int32[k], member int32[k]."""
-    lists = np.empty(len(rows) + 1, np.int32)
+def _list_offsets(rows, offsets, lists):
     lists[0] = 0
     for index in range(len(rows)):
         answer = rows[index]
         lists[index + 1] = lists[index] + offsets[answer + 1] - offsets[answer]
-    names, members = np.empty(lists[len(rows)], np.int32), np.empty(lists[len(rows)], np.int32)
+    return lists[len(rows)]
+
+
+@njit(cache=True)
+def _list_values(rows, offsets, name, member, names, members):
     place = 0
     for index in range(len(rows)):
         for source in range(offsets[rows[index]], offsets[rows[index] + 1]):
             names[place], members[place] = name[source], member[source]
             place += 1
-    return lists, names, members
 
 
 @njit(cache=True)
-def coded_strings(places, codes, names):
-    """The string of codes[places[i]] (of places[i] itself where codes is empty): offsets int32[n+1], bytes uint8."""
-    count = len(places)
-    offsets = np.empty(count + 1, np.int32)
+def _coded_sizes(places, codes, names, offsets):
     offsets[0] = 0
     total = np.int64(0)
-    for index in range(count):
+    for index in range(len(places)):
         code = codes[places[index]] if len(codes) else places[index]
         total += span(names, code)[1]
         offsets[index + 1] = total
-    data = np.empty(total + 8, np.uint8)
+    return total
+
+
+@njit(cache=True)
+def _coded_bytes(places, codes, names, offsets, data):
     base, limit = np.int64(data.ctypes.data), names[1] + names[3]
-    for index in range(count):
+    for index in range(len(places)):
         code = codes[places[index]] if len(codes) else places[index]
         address, size = span(names, code)
         copy(address, size, base + offsets[index], limit)
-    return offsets, data
 
 
 @njit(cache=True)
-def picked_strings(places, strings):
-    """The strings at places int32[n]: offsets int32[n+1], bytes uint8."""
-    count = len(places)
-    offsets = np.empty(count + 1, np.int32)
+def _picked_sizes(places, strings, offsets):
     offsets[0] = 0
     total = np.int64(0)
-    for index in range(count):
+    for index in range(len(places)):
         total += span(strings, places[index])[1]
         offsets[index + 1] = total
-    data = np.empty(total + 8, np.uint8)
+    return total
+
+
+@njit(cache=True)
+def _picked_bytes(places, strings, offsets, data):
     base, limit = np.int64(data.ctypes.data), strings[1] + strings[3]
-    for index in range(count):
+    for index in range(len(places)):
         ask(strings, places, index)
         address, size = span(strings, places[index])
         copy(address, size, base + offsets[index], limit)
-    return offsets, data
 
 
 @njit(cache=True)
-def hex_ids(rows, one, two):
-    """The 32 hex digits of each match id, one after the other: uint16[16 n], two digits each."""
-    out = np.empty(16 * len(rows), np.uint16)
+def _hex_ids(rows, one, two, out):
     for index in range(len(rows)):
         place = 16 * index
         left, right = one[rows[index]], two[rows[index]]

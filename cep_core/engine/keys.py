@@ -42,7 +42,7 @@ def _column_codes(column: pa.Array) -> np.ndarray:
     if pa.types.is_string_view(kind):
         column, kind = column.cast(pa.large_string()), pa.large_string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _string_codes(where(column), len(column), missing)
+        return _string_codes(where(column), missing, np.empty(len(column), np.int32))
     if pa.types.is_floating(kind):
         numbers = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # adding 0.0 turns -0.0 into 0.0
         return _number_codes(numbers.view(np.int64), np.isnan(numbers) | missing if len(missing) else np.isnan(numbers))
@@ -57,15 +57,14 @@ def _number_codes(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     if len(values) and not len(missing):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:
-            return _dense_codes(values, low, np.full(high - low + 1, -1, np.int32))
+            return _dense_codes(values, low, np.full(high - low + 1, -1, np.int32), np.empty(len(values), np.int32))
     frozen = values.view()
     frozen.flags.writeable = False
-    return _sparse_codes(frozen, missing)
+    return _sparse_codes(frozen, missing, np.empty(len(values), np.int32))
 
 
 @njit(cache=True)
-def _dense_codes(values, low, table):
-    out = np.empty(len(values), np.int32)
+def _dense_codes(values, low, table, out):
     count = 0
     for row in range(len(values)):
         place = values[row] - low
@@ -79,8 +78,7 @@ def _dense_codes(values, low, table):
 
 
 @njit(cache=True)
-def _sparse_codes(values, missing):
-    out = np.empty(len(values), np.int32)
+def _sparse_codes(values, missing, out):
     table = np.full(1024, -1, np.int32)
     known = np.empty(256, np.int64)
     count = 0
@@ -122,14 +120,13 @@ def _grown(known, count):
 
 
 @njit(cache=True)
-def _string_codes(column, count, missing):
-    out = np.empty(count, np.int32)
+def _string_codes(column, missing, out):
     table = np.full(1024, -1, np.int32)
     marks = np.empty(256, np.uint64)  # the hash and the first row of each code
     first = np.empty(256, np.int64)
     codes = 0
     previous, code = U64(0), np.int32(-1)
-    for row in range(count):
+    for row in range(len(out)):
         if len(missing) and missing[row]:
             out[row] = -1
             continue

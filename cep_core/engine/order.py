@@ -65,9 +65,11 @@ def order(events: Events, codes: np.ndarray | None = None) -> Ordered:
         if settle_ties(offsets, end, row, events.start, *_tie_breakers(events)):
             cls = cls[row]
     else:
-        offsets, end, payload = _distribute(codes, events.end, events.cls, int(codes.max(initial=-1)) + 1)
+        offsets = _counts(codes, int(codes.max(initial=-1)) + 1)
+        end, payload = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+        _distribute(codes, events.end, events.cls, offsets, end, payload)
         sort_runs(offsets[:-1], offsets[1:], end, payload)
-        row, cls = _unpack(payload)
+        row, cls = _unpack(payload, np.empty(len(payload), np.int32), np.empty(len(payload), np.int32))
         end.flags.writeable = False
         if settle_ties(offsets, end, row, events.start, *_tie_breakers(events)):
             cls = events.cls[row]
@@ -93,17 +95,21 @@ def _is_sorted(codes, end):
 
 
 @njit(cache=True)
-def _distribute(codes, end, cls, parts):
-    """offsets int64[parts+1]; end int64[m] and payload int64[m] = class << 32 | row, by partition."""
+def _counts(codes, parts):
+    """int64[parts+1]: where each partition begins."""
     offsets = np.zeros(parts + 1, np.int64)
     for row in range(len(codes)):
         if codes[row] >= 0:
             offsets[codes[row] + 1] += 1
     for part in range(parts):
         offsets[part + 1] += offsets[part]
-    free = offsets[:parts].copy()
-    times = np.empty(offsets[parts], np.int64)
-    payload = np.empty(offsets[parts], np.int64)
+    return offsets
+
+
+@njit(cache=True)
+def _distribute(codes, end, cls, offsets, times, payload):
+    """Writes times int64[m] and payload int64[m] = class << 32 | row, by partition."""
+    free = offsets.copy()
     for row in range(len(codes)):
         part = codes[row]
         if part >= 0:
@@ -111,13 +117,10 @@ def _distribute(codes, end, cls, parts):
             free[part] = place + 1
             times[place] = end[row]
             payload[place] = (np.int64(cls[row]) << 32) | row
-    return offsets, times, payload
 
 
 @njit(cache=True)
-def _unpack(payload):
-    row = np.empty(len(payload), np.int32)
-    cls = np.empty(len(payload), np.int32)
+def _unpack(payload, row, cls):
     for place in range(len(payload)):
         row[place] = payload[place] & 0xFFFFFFFF
         cls[place] = payload[place] >> 32

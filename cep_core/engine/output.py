@@ -81,8 +81,11 @@ def matches_table(
     query = _joined([np.asarray(chunk.query, np.int32) for chunk in answers])
     offsets, name, member = _flat(answers, base, name_of)
     id_text, name_text, class_text = text(tuple(ids)), text(tuple(names)), text(members.classes)
-    start, end, one, two = summary(query, offsets, name, member, members.start, members.end, where(members.ids),
-                                   name_hashes(where(id_text), len(id_text)), name_hashes(where(name_text), len(name_text)))  # fmt: skip
+    count = len(query)
+    start, end = np.empty(count, np.int64), np.empty(count, np.int64)
+    one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    summary(query, offsets, name, member, members.start, members.end, where(members.ids),
+            name_hashes(where(id_text), len(id_text)), name_hashes(where(name_text), len(name_text)), start, end, one, two)  # fmt: skip
     detection = end
     if any(chunk.detection is not None for chunk in answers):
         ends = np.split(end, np.cumsum([len(chunk.query) for chunk in answers])[:-1])
@@ -159,7 +162,8 @@ def _flat(answers: list[Answers], base: np.ndarray, name_of: np.ndarray) -> tupl
 
 def _order(query: np.ndarray, queries: int, levels: Sequence[np.ndarray]) -> np.ndarray:
     """int64[n]: the matches by query, then by each level, each looked at only where all before are equal."""
-    offsets, order, keys = by_query(query, queries, levels[0])
+    order, keys = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
+    offsets = by_query(query, queries, levels[0], order, keys)
     lows, highs = offsets[:-1], offsets[1:]
     sort_runs(lows, highs, keys, order)
     for before, values in pairwise(levels):

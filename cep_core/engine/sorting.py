@@ -14,18 +14,19 @@ from numba import njit
 _SMALL = 24
 
 
-@njit(cache=True)
-def sort_runs(lows, highs, keys, payload):
+def sort_runs(lows: np.ndarray, highs: np.ndarray, keys: np.ndarray, payload: np.ndarray) -> None:
     """lows, highs int64[r]: where each run begins and ends; keys, payload int64[n], sorted in place."""
-    longest = 0
-    for run in range(len(lows)):
-        longest = max(longest, highs[run] - lows[run])
+    longest = int((highs - lows).max(initial=0))
+    spare = np.empty((2, longest), np.int64)
+    _sort_runs(lows, highs, keys, payload, longest, np.empty(longest + 1, np.int32), spare[0], spare[1])
+
+
+@njit(cache=True)
+def _sort_runs(lows, highs, keys, payload, longest, bins, spare_keys, spare):
     if longest <= _SMALL:
         for run in range(len(lows)):
             _insertion(keys, payload, lows[run], highs[run])
         return
-    bins = np.empty(longest + 1, np.int32)
-    spare_keys, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for run in range(len(lows)):
         low, high = lows[run], highs[run]
         if high - low <= _SMALL:

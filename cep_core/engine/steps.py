@@ -35,28 +35,26 @@ def expand_items(cls, offsets, of_class, symbols, mask_of, masks):
 
 
 @njit(cache=True)
-def symbol_lists(symbol, symbols):
-    """int32[k]: items by symbol, ascending; int64[symbols+1]: where each symbol's begin."""
+def symbol_lists(symbol, symbols, out):
+    """Writes out int32[k], items by symbol, ascending; returns int64[symbols+1], where each symbol's begin."""
     offsets = np.zeros(symbols + 1, np.int64)
     for item in range(len(symbol)):
         offsets[symbol[item] + 1] += 1
     for number in range(symbols):
         offsets[number + 1] += offsets[number]
     free = offsets[:symbols].copy()
-    out = np.empty(len(symbol), np.int32)
     for item in range(len(symbol)):
         out[free[symbol[item]]] = item
         free[symbol[item]] += 1
-    return out, offsets
+    return offsets
 
 
 @njit(cache=True)
-def reach(offsets, row, start, end, mode):
-    """int32[k]: the last item that may stand before each; below the partition's first where there is none.
+def reach(offsets, row, start, end, mode, out):
+    """Writes out int32[k]: the last item that may stand before each; below the partition's first where there is none.
 
     Ends ascend, so the items that precede one are a prefix of its partition: end < start (mode 0), end <= start and
     earlier in event order (mode 1), or any earlier event (mode 2)."""
-    out = np.empty(len(row), np.int32)
     for part in range(len(offsets) - 1):
         low = offsets[part]
         for item in range(low, offsets[part + 1]):
@@ -78,7 +76,6 @@ def reach(offsets, row, start, end, mode):
                             right = middle
                     last = left - 1
             out[item] = last
-    return out
 
 
 @njit(cache=True)

@@ -16,18 +16,32 @@ from cep_core.engine.text import U64, ask, hash_two, mix, span
 _K1, _K2, _S1, _S2 = U64(LANE_1), U64(LANE_2), U64(SEED_1), U64(SEED_2)
 
 
-@njit(cache=True)
-def flatten(query, rows, base, name_of):
+def flatten(
+    query: np.ndarray, rows: np.ndarray, base: np.ndarray, name_of: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """rows int32[n, slots], -1 unbound -> offsets int64[n+1], name int32[k], member int32[k]."""
+    offsets = np.empty(len(query) + 1, np.int64)
+    used = _used(rows, offsets)
+    name, member = np.empty(used, np.int32), np.empty(used, np.int32)
+    _flatten(query, rows, base, name_of, name, member)
+    return offsets, name, member
+
+
+@njit(cache=True)
+def _used(rows, offsets):
     count, slots = rows.shape
-    offsets = np.empty(count + 1, np.int64)
     offsets[0] = 0
     used = 0
     for answer in range(count):
         for slot in range(slots):
             used += rows[answer, slot] >= 0
         offsets[answer + 1] = used
-    name, member = np.empty(used, np.int32), np.empty(used, np.int32)
+    return used
+
+
+@njit(cache=True)
+def _flatten(query, rows, base, name_of, name, member):
+    count, slots = rows.shape
     place = 0
     for answer in range(count):
         first = base[query[answer]]
@@ -36,7 +50,6 @@ def flatten(query, rows, base, name_of):
             if row >= 0:
                 name[place], member[place] = name_of[first + slot], row
                 place += 1
-    return offsets, name, member
 
 
 @njit(cache=True)
@@ -50,12 +63,9 @@ def name_hashes(names, count):
 
 
 @njit(cache=True)
-def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash):
-    """start int64[n], end int64[n], lane one uint64[n], lane two uint64[n]."""
-    count = len(query)
-    first, last = np.empty(count, np.int64), np.empty(count, np.int64)
-    one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    for answer in range(count):
+def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash, first, last, one, two):
+    """Writes first int64[n] (start), last int64[n] (end) and the lanes one and two uint64[n]."""
+    for answer in range(len(query)):
         low, high = offsets[answer], offsets[answer + 1]
         begin, finish = start[member[low]], end[member[low]]
         a = _step(_S1, query_hash[query[answer], 0], _K1)
@@ -78,7 +88,6 @@ def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash
                 place += 1
         first[answer], last[answer] = begin, finish
         one[answer], two[answer] = mix(a ^ U64(high - low)), mix(b ^ U64(high - low))
-    return first, last, one, two
 
 
 @njit(inline="always")
@@ -88,17 +97,16 @@ def _step(state, word, factor):
 
 
 @njit(cache=True)
-def by_query(query, queries, detection):
-    """offsets int64[queries+1], order int64[n] and detection in that order int64[n]: a stable counting sort."""
+def by_query(query, queries, detection, order, keys):
+    """Writes order int64[n] and detection in that order int64[n]; returns offsets int64[queries+1]: a counting sort."""
     offsets = np.zeros(queries + 1, np.int64)
     for answer in range(len(query)):
         offsets[query[answer] + 1] += 1
     for number in range(queries):
         offsets[number + 1] += offsets[number]
     free = offsets[:queries].copy()
-    order, keys = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
     for answer in range(len(query)):
         place = free[query[answer]]
         free[query[answer]] = place + 1
         order[place], keys[place] = answer, detection[answer]
-    return offsets, order, keys
+    return offsets

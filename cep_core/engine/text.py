@@ -197,11 +197,14 @@ def copy(source, size, target, end_of_source):
         done += 1
 
 
+def hashes(array: pa.Array) -> np.ndarray:
+    """uint64[n]: the first lane of each string's hash."""
+    return _hashes(where(array), np.empty(len(array), np.uint64))
+
+
 @njit(cache=True)
-def hashes(view, count):
-    """uint64[count]: the first lane of each string's hash."""
-    out = np.empty(count, np.uint64)
-    for row in range(count):
+def _hashes(view, out):
+    for row in range(len(out)):
         address, size = span(view, row)
         out[row] = hash_one(address, size)
     return out

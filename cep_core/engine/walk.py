@@ -74,7 +74,8 @@ def items(store: Ordered, symbols: Sequence[Symbol]) -> Items:
         )  # fmt: skip
         row, end = row[places], end[places]
         start = end if store.points else start[places]
-    lists, list_offsets = symbol_lists(symbol_of, len(symbols))
+    lists = np.empty(len(symbol_of), np.int32)
+    list_offsets = symbol_lists(symbol_of, len(symbols), lists)
     for array in (row, start, end, symbol_of, offsets):
         array.flags.writeable = False
     return Items(row, start, end, symbol_of, offsets, lists, list_offsets)
@@ -86,7 +87,8 @@ def walk(
 ) -> Iterator[Answers]:  # fmt: skip
     """Matches whose completing event ends in [lo_us, hi_us). limit int64[queries]: most answers per query and partition."""
     points = events.start is events.end
-    before = reach(events.offsets, events.row, events.start, events.end, _mode(network, points))
+    before = np.empty(len(events.row), np.int32)
+    reach(events.offsets, events.row, events.start, events.end, _mode(network), before)
     limits = np.full(network.queries, np.iinfo(np.int64).max) if limit is None else np.asarray(limit, np.int64)
     counted, part_of = np.zeros(network.queries, np.int64), np.full(network.queries, -1, np.int64)
     first, skip = 0, 0
@@ -107,7 +109,7 @@ def walk(
             return
 
 
-def _mode(network: Network, points: bool) -> int:
+def _mode(network: Network) -> int:
     """How `reach` reads precedence: 0 strictly before, 1 TIES ordered, 2 any earlier event (AND)."""
     if network.kind == "and":
         return 2

@@ -6,14 +6,15 @@ Always holds: one notation for all cases of the suite:
 - an event is CLASS TIME, with optional parts in this order: `-END` for an interval, `~name` to tell apart events that
 are else
   written alike, `#tie`, `@source` (default s1), `{attribute=value,...}`. Its id is what stands before `#`, `@` and `{`.
-- a match is `a=A1 b=B2,B3`, then if wanted `@ DETECTION`, `[START..END]` and `-> name=value ...`.
+- a match is `a=A1 b=B2,B3` (`p=pair(A1,B2)` where a member is a match of the query pair), then if wanted `@
+DETECTION`, `[START..END]` and `-> name=value ...`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -162,9 +163,6 @@ class Case:
     start: int | None = None
     end: int | None = None
 
-    def with_query(self, query: str, *matches: str) -> Case:
-        return replace(self, query=query, matches=matches)
-
 
 def case(name: str, events: str, query: str, *matches: str, **rest: Any) -> Case:
     return Case(name, events, query, matches, **rest)
@@ -175,15 +173,28 @@ def check(evaluator: str, one: Case) -> None:
     events = events_from(one.events, one.unit)
     scale = {name: None if moment is None else moment * one.unit for name, moment in (("s", one.start), ("e", one.end))}
     rows = EVALUATORS[evaluator](events, {"q": one.query, **one.others}, scale["s"], scale["e"], one.schema)
-    found = [row for row in rows if row.query_id == "q"]
-    shown = sorted(_shown(row, one) for row in found)
+    named = _named(rows)
+    shown = sorted(_shown(row, one, named) for row in rows if row.query_id == "q")
     wanted = sorted(" ".join(text.split()) for text in one.matches)
     cut = sorted(_cut(text, one.matches) for text in shown)
     assert cut == wanted, f"{one.name}\nfound  {shown}\nwanted {wanted}"
 
 
-def _shown(row: Row, one: Case) -> str:
-    members = " ".join(f"{name}={','.join(ids)}" for name, ids in row.elements)
+def _named(rows: Sequence[Row]) -> dict[str, str]:
+    """Ids of matches -> `query(members)`, for members that are matches of other queries."""
+    found = {match_id(row.query_id, row.elements): row for row in rows}
+
+    def name(member: str) -> str:
+        row = found.get(member)
+        if row is None:
+            return member
+        return f"{row.query_id}({','.join(name(inner) for _, ids in row.elements for inner in ids)})"
+
+    return {member: name(member) for member in found}
+
+
+def _shown(row: Row, one: Case, named: Mapping[str, str]) -> str:
+    members = " ".join(f"{name}={','.join(named.get(i, i) for i in ids)}" for name, ids in row.elements)
     times = [f"{moment / one.unit:g}" for moment in (row.detection_ts, row.start_ts, row.end_ts)]
     returned = " ".join(f"{name}={'null' if text is None else text}" for name, text in row.fields)
     return f"{members} @ {times[0]} [{times[1]}..{times[2]}]" + (f" -> {returned}" if returned else "")

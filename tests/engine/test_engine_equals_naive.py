@@ -1,0 +1,67 @@
+"""The engine against the naive meaning, and the laws of runs, on random cases; those once found to differ are pinned.
+
+`python -m tests.fuzz --cases 20000` does the same at length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz import ALL_LAWS, equals_naive, shrunk
+from tests.random_cases import RandomCase, random_case
+
+pytestmark = pytest.mark.core
+
+SEEDS = st.integers(min_value=0, max_value=2**40)
+
+# Seeds of cases that the engine once answered otherwise than the naive meaning.
+PINNED: tuple[int, ...] = ()
+
+
+def _differs(law: str, case: RandomCase) -> str:
+    """Empty if the law holds; else the smallest case that breaks it, and both results."""
+    expected, found = ALL_LAWS[law](case)
+    if expected == found:
+        return ""
+    small = shrunk(ALL_LAWS[law], case)
+    both: tuple[Any, Any] = ALL_LAWS[law](small)
+    return f"seed {case.seed}\n{small.queries}\n{small.events}\nexpected {both[0]}\nfound    {both[1]}"
+
+
+@pytest.mark.parametrize("law", [name for name in ALL_LAWS if name != "naive"])
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=SEEDS)
+def test_law(law: str, seed: int) -> None:
+    assert not (problem := _differs(law, random_case(seed))), problem
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=SEEDS)
+def test_engine_equals_naive(seed: int) -> None:
+    assert not (problem := _differs("naive", random_case(seed))), problem
+
+
+@pytest.mark.parametrize("seed", PINNED)
+def test_pinned_case(seed: int) -> None:
+    assert not (problem := _differs("naive", random_case(seed))), problem
+
+
+def test_random_cases_match_something() -> None:
+    """The harness is worth its time only if its queries find something: four in ten do, at the least."""
+    cases = [random_case(seed) for seed in range(100)]
+    assert sum(bool(equals_naive(case)[0]) for case in cases) >= 40
+
+
+def test_a_corrupted_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropping one match from the engine's result makes the comparison fail: the harness can fail."""
+    from tests import fuzz
+
+    case = next(case for case in map(random_case, range(1000)) if equals_naive(case)[0])
+    whole = fuzz.run_engine
+    monkeypatch.setattr(fuzz, "run_engine", lambda *arguments: whole(*arguments)[1:])
+    expected, found = equals_naive(case)
+    assert expected != found

@@ -49,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        first = next(iter(str(error).splitlines()), "")
-        print(f"hindsight {arguments.command}: failed: {type(error).__name__}: {first}", file=sys.stderr)
-        print("  run it again with --verbose to see where" if not verbose else "", file=sys.stderr)
+        print(f"hindsight {arguments.command}: failed: {_reason(error)}", file=sys.stderr)
         if verbose:
             _trace(error)
+        else:
+            print("  run it again with --verbose to see where", file=sys.stderr)
         return FAILED
 
 
@@ -70,6 +70,18 @@ def build_parser() -> argparse.ArgumentParser:
     for module in sorted(modules, key=lambda m: (m.ORDER, m.__name__)):
         module.register(commands)
     return parser
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return str(error)
+    if "pyspark" in sys.modules:  # otherwise it cannot be Spark's, and importing Spark would take seconds
+        from jobs.spark_errors import SPARK_ERRORS, reason
+
+        if isinstance(error, SPARK_ERRORS):
+            return reason(error)
+    first = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {first}"
 
 
 def _trace(error: BaseException) -> None:

@@ -1,0 +1,51 @@
+"""The README's examples run, and say what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from jobs.cli import build_parser
+from jobs.declarations import load_declarations
+
+pytestmark = pytest.mark.core
+
+PROJECT = Path(__file__).resolve().parents[1]
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_first_query_prints_what_the_readme_shows() -> None:
+    found = re.search(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    ran = subprocess.run([sys.executable, "-c", found[1]], capture_output=True, text=True, cwd=PROJECT)
+    assert (ran.returncode, ran.stdout) == (0, found[2]), ran.stderr
+
+
+def test_the_declaration_is_one(tmp_path: Path) -> None:
+    found = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    (tmp_path / "readme.yaml").write_text(yaml.safe_dump(yaml.safe_load(found[1])))
+    assert load_declarations(tmp_path).class_names() == ("Exit", "Shelf")
+
+
+def test_every_command_that_the_readme_names_exists() -> None:
+    parser = build_parser()
+    commands = next(action.choices for action in parser._actions if action.dest == "command")
+    named = set(re.findall(r"(?:\./)?hindsight ([a-z]+)", README)) - {"test", "setup"}
+    assert named
+    assert named <= set(commands or ())
+
+
+def test_the_folders_of_the_layout_exist() -> None:
+    for folder in re.findall(r"`(\w+)/`", README.split("## Layout")[1]):
+        assert (PROJECT / folder).is_dir(), folder
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert "./hindsight test" in (PROJECT / ".ci/run").read_text(encoding="utf-8").splitlines()[-1]
+    assert "./hindsight test " in README

@@ -2,7 +2,8 @@
 
 Enters: a generator and a size. Leaves: card_payments and merchants, to be joined by a declaration's SQL; the planted
 dating, mall_shopping, day_out (a query over the other two) and card_testing.
-Always holds: a card's story starts between ten and one o'clock and is over by ten at night, so two are twelve hours apart.
+Always holds: a card's story starts between ten and one o'clock and is over by ten at night, so two are twelve
+hours apart.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.demo.world import (
+    DAY_US,
     HOUR_US,
     TIME,
-    DAY_US,
     Cells,
     Ints,
     Planted,
@@ -101,7 +102,10 @@ def cards_world(rng: np.random.Generator, size: Size) -> World:
 
     def test_card(kind: str, big: int, begin: float, low: float, high: float) -> list[int]:
         probe = pay(kind, 0, "online", 0.5, 2)
-        return [probe, *(pay(kind, later(kind, begin + 20 * n, begin + 20 * n + 15), "online", low, high) for n in range(big))]
+        return [
+            probe,
+            *(pay(kind, later(kind, begin + 20 * n, begin + 20 * n + 15), "online", low, high) for n in range(big)),
+        ]
 
     tests = test_card("testing", 4, 5, 260, 600)
     test_card("testing_two", 2, 5, 600, 900)

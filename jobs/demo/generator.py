@@ -2,8 +2,8 @@
 
 Enters: how many rows in all, over how many days, and a seed. Leaves: `World` values; `write_tables` puts their raw
 tables into the lake.
-Always holds: the same arguments give the same tables, byte for byte, on every machine; each world draws from a stream of
-its own, so a change in one leaves the others as they are.
+Always holds: the same arguments give the same tables, byte for byte, on every machine; each world draws from a stream
+of its own, so a change in one leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jobs.demo.ward import ward_world
 from jobs.demo.world import DAY_US, START_US, RawTable, Size, World
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from jobs.settings import Settings
 
@@ -67,17 +67,17 @@ def mined_range_us(days: int) -> tuple[int, int]:
 
 
 def write_tables(spark: SparkSession, settings: Settings, worlds: Iterable[World]) -> dict[str, str]:
-    """Writes every raw table; returns where each is. A table that already has these rows is left alone, so that a second
-    demo finds the same versions."""
+    """Writes every raw table; returns where each is. A table that already has these rows is left alone, so that a
+    second demo finds the same versions."""
     written = {}
     for world in worlds:
         for table in world.tables:
             location = settings.in_lake(f"{RAW}/{table.name}")
             if not _same(spark, location, table):
                 frame = spark.createDataFrame(table.rows)
-                frame.coalesce(1).write.format(table.format).mode("overwrite").option(
-                    "overwriteSchema", "true"
-                ).save(location)
+                frame.coalesce(1).write.format(table.format).mode("overwrite").option("overwriteSchema", "true").save(
+                    location
+                )
             written[table.name] = location
     return written
 
@@ -93,12 +93,10 @@ def _same(spark: SparkSession, location: str, table: RawTable) -> bool:
     return _digest(found) == _digest(wanted)
 
 
-def _digest(frame: object) -> tuple[int, int]:
+def _digest(frame: DataFrame) -> tuple[int, int]:
     """Rows and the sum of their hashes: equal for equal bags of rows, whatever their order."""
-    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-    assert isinstance(frame, DataFrame)
-    row = frame.select(F.xxhash64(*frame.columns).cast("decimal(38,0)").alias("h")).agg(F.count("*"), F.sum("h")).first()
-    assert row is not None
-    return int(row[0]), int(row[1] or 0)
+    hashes = frame.select(F.xxhash64(*frame.columns).cast("decimal(38,0)").alias("hash"))
+    rows, total = hashes.agg(F.count("*"), F.sum("hash")).collect()[0]
+    return int(rows), int(total or 0)

@@ -9,7 +9,21 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from jobs.demo.world import DAY_US, HOUR_US, TIME, Ints, RawTable, Size, Steps, World, deal, minutes, names, plant, shares
+from jobs.demo.world import (
+    DAY_US,
+    HOUR_US,
+    TIME,
+    Ints,
+    RawTable,
+    Size,
+    Steps,
+    World,
+    deal,
+    minutes,
+    names,
+    plant,
+    shares,
+)
 
 JOBS = np.array(["import", "report", "index", "export"], dtype=object)
 
@@ -52,7 +66,7 @@ def machines_world(rng: np.random.Generator, size: Size) -> World:
     end = begin + minutes(rng, 40, 90, counts["overlap"])
     over = (
         run("overlap", begin, end, "ok", "backup"),
-        run("overlap", begin + minutes(rng, 10, 39, counts["overlap"]), end + minutes(rng, 5, 60, counts["overlap"]), "ok", "backup"),
+        run("overlap", begin + minutes(rng, 10, 39, len(end)), end + minutes(rng, 5, 60, len(end)), "ok", "backup"),
     )
     begin = cells["touching"].start_us
     end = begin + minutes(rng, 40, 90, counts["touching"])

@@ -73,7 +73,9 @@ def messages_world(rng: np.random.Generator, size: Size) -> World:
     rows, places = steps.in_order()
     ids = names("line-", range(1, len(rows["at"]) + 1), 0)
     planted = [
-        match for sent, received in (cycle, quick) for match in plant("message_cycle", ids[places[sent]], ids[places[received]])
+        match
+        for sent, received in (cycle, quick)
+        for match in plant("message_cycle", ids[places[sent]], ids[places[received]])
     ]
     table = pa.table(
         {

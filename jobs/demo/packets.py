@@ -1,8 +1,8 @@
 """TCP packets captured at servers (plan-based paper, sections 1 and 5: syn, syn flood, port scan).
 
 Enters: a generator and a size. Leaves: packets; the planted half_open, syn_flood (over half_open) and port_scan.
-Always holds: ordinary connections are answered within a second on one of five ports, so they never take part in a match;
-the other stories of a server are over a minute apart.
+Always holds: ordinary connections are answered within a second on one of five ports, so they never take part in a
+match; the other stories of a server are over a minute apart.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.demo.world import (
+    DAY_US,
     MINUTE_US,
     SECOND_US,
     START_US,
     TIME,
-    DAY_US,
     Ints,
     Planted,
     RawTable,
@@ -52,7 +52,9 @@ def packets_world(rng: np.random.Generator, size: Size) -> World:
     def packet(at: Ints, server: Ints, client: Strings, port: Ints, connection: Ints, flag: str) -> int:
         return steps.add(at, server=server, client=client, port=port, connection=connection, flag=flag)
 
-    def connect(kind: str, after_s: float, port: Ints | int, client: str, answer_s: float | None, spread_s: float = 1) -> int:
+    def connect(
+        kind: str, after_s: float, port: Ints | int, client: str, answer_s: float | None, spread_s: float = 1
+    ) -> int:
         """A SYN of each story of a kind and, unless None, its ACK."""
         count = counts[kind]
         at = cells[kind].start_us + between(rng, after_s * SECOND_US, (after_s + spread_s) * SECOND_US, count)
@@ -105,7 +107,9 @@ def _ordinary(rng: np.random.Generator, size: Size, packet, connections, servers
     client = names("10.0.0.", rng.integers(1, 250, count), 0)
     number = np.array([next(connections) for _ in range(count)], dtype=np.int64)
     for flag, after_ms in (("SYN", 0), ("ACK", 40), ("PSH", 120), ("FIN", 4000)):
-        packet(at + after_ms * 1000 + between(rng, 0, 30_000, count) * (after_ms > 0), server, client, port, number, flag)
+        packet(
+            at + after_ms * 1000 + between(rng, 0, 30_000, count) * (after_ms > 0), server, client, port, number, flag
+        )
 
 
 def _table(rows: dict[str, np.ndarray], ids: Strings) -> pa.Table:

@@ -1,7 +1,8 @@
 """RFID readings of a shop (SASE, section 2): shelves, counters and exits in one wide table.
 
 Enters: a generator and a size. Leaves: rfid_readings, and the planted shoplifting and misplaced_inventory.
-Always holds: a story takes under five hours of its twelve-hour slot, so two stories of a tag are over three hours apart.
+Always holds: a story takes under five hours of its twelve-hour slot, so two stories of a tag are over three hours
+apart.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ def _table(rng: np.random.Generator, rows: dict[str, np.ndarray], ids: Strings) 
     torn = table.take(pa.array(rng.integers(0, len(table), max(1, len(table) // 300))))
     torn = _replaced(torn, "reading_id", [f"T{n:08d}" for n in range(len(torn))])
     torn = _replaced(torn, "tag_id", [None] * len(torn))
-    return pa.concat_tables([again(rng, table, 0.005), backroom, torn]).sort_by([("read_at", "ascending"), ("reading_id", "ascending")])
+    everything = pa.concat_tables([again(rng, table, 0.005), backroom, torn])
+    return everything.sort_by([("read_at", "ascending"), ("reading_id", "ascending")])
 
 
 def _replaced(table: pa.Table, column: str, values: list[str | None]) -> pa.Table:

@@ -41,7 +41,7 @@ def ward_world(rng: np.random.Generator, size: Size) -> World:
         round(size.rows / 2.8),
         common={"regular": 0.7, "started": 0.1},
         rare={
-            "mixed": 0.05, "spaced": 0.05, "full_day": 0.02,
+            "mixed": 0.05, "spaced": 0.05, "just_enough": 0.02, "full_day": 0.02,
             "overdose": 0.005, "overdose_three": 0.003, "heavy_day": 0.004, "never": 0.004, "next_night": 0.003,
         },
     )  # fmt: skip
@@ -60,12 +60,14 @@ def ward_world(rng: np.random.Generator, size: Size) -> World:
         return issued.add(at, patient=cells[kind].subject, medicine=drug[kind])
 
     usual = np.array([250, 400, 500])
-    for hour in (7, 13, 18.5):  # any two together are at most 1000 mg
+    for hour in (7, 13, 18.5):
         take("regular", hour, usual[rng.integers(0, 3, counts["regular"])])
     take("mixed", 8, 600)
     take("mixed", 9.5, 600, other=1)  # another medicine
     take("spaced", 8, 600)
     take("spaced", 12.25, 600)  # more than four hours later
+    take("just_enough", 8, 500)
+    take("just_enough", 10, 500)  # 1000 mg are not more than 1000
     for hour in (6, 11.5, 17):
         take("full_day", hour, 1000)  # 3000 mg a day is not more than 3000
     pair = take("overdose", 8, 600), take("overdose", 9, 600, spread_min=160)

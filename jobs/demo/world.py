@@ -81,8 +81,8 @@ class Cells:
 
 
 def shares(stories: int, common: Mapping[str, float], rare: Mapping[str, float]) -> dict[str, int]:
-    """How many stories of each kind: a share of all, but at least two of each rare kind, so that every world of any size
-    has its matches and its near misses.
+    """How many stories of each kind: a share of all, but at least two of each rare kind, so that every world of any
+    size has its matches and its near misses.
 
     >>> shares(100, {"bought": 0.9}, {"stolen": 0.001})
     {'bought': 90, 'stolen': 2}

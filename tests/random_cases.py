@@ -60,7 +60,7 @@ def random_case(seed: int, size: int = 14) -> RandomCase:
     present = rng.sample(CLASSES, rng.choice((2, 2, 3, 4)))
     events = tuple(_events(rng, schema, present, span_s, rng.randint(4, size)))
     queries: dict[str, q.Query] = {}
-    declared: dict[str, tuple[str, ...]] = {name: tuple(attributes) for name, attributes in schema.items()}
+    declared = {name: (*attributes, "source") for name, attributes in schema.items()}
     sources, late = set(CLASSES), set[str]()
     wanted = rng.choice((1, 1, 2, 3))
     for _ in range(60):
@@ -72,9 +72,9 @@ def random_case(seed: int, size: int = 14) -> RandomCase:
         if not _accepted({**queries, name: query}, schema):
             continue
         queries[name] = query
-        declared[name] = tuple(dict.fromkeys(field for _, field in query.returns))
-        if "'source'" in repr(query.where) and "Equivalence" in repr(query.where):
-            sources.add(name)
+        tests_source = any(isinstance(n, q.Equivalence) and "source" in dict(n.terms) for n in _walk(query.where))
+        sources |= {name} if tests_source else set()
+        declared[name] = (*(field for _, field in query.returns), *(("source",) if tests_source else ()))
         referred = {c for node in _walk(query.pattern) if isinstance(node, q.Element) for c in node.classes}
         if is_late(query.pattern) or referred & late:
             late.add(name)

@@ -22,7 +22,7 @@ WHOLE: tuple[Function, ...] = ("sum", *ORDERED)
 HALVES: tuple[Function, ...] = ("avg", "sum", "min")
 RANGES: tuple[Operator, ...] = ("<", "<=", ">", ">=")
 MORE_EQUAL: tuple[Operator, ...] = ("=", *COMPARISONS)
-KINDS = {"x": "int", "y": "int", "f": "float", "s": "string", "n": "int", "m": "float", "k": "bool"}
+KINDS = {"x": "int", "y": "int", "f": "float", "s": "string", "n": "int", "m": "float", "k": "bool", "source": "string"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Named:
 def random_where(rng: Random, named: list[Named], key: q.Equivalence | None, many: float) -> q.Condition | None:
     """AND of the key and of a random condition, or neither."""
     terms: list[q.Condition] = [] if key is None else [key]
-    if named and rng.random() < many:
+    chain = _chain(rng, named) if rng.random() < 0.15 else ()
+    terms += chain
+    if named and rng.random() < (many / 2 if chain else many):
         found = _boolean(rng, named, 0 if rng.random() < 0.6 else 2)
         if found is not None:
             terms += found.conditions if isinstance(found, q.All) else (found,)
@@ -96,6 +98,22 @@ def _returned(rng: Random, positive: list[Named], name: str, merged: bool) -> q.
 # ---------------------------------------------------------------- booleans
 
 
+def _chain(rng: Random, named: list[Named]) -> tuple[q.Condition, ...]:
+    """Equalities of one attribute over all elements that have it: a.x = b.x AND b.x = c.x."""
+    attribute = rng.choice(("x", "y", "s", "source"))
+    singles = [one for one in named if one.kind == "one" and attribute in one.attributes]
+    if not singles:
+        return ()
+    found: list[q.Condition] = []
+    last = singles[0]
+    for one in named:
+        if one is last or one.kind == "timer" or attribute not in one.attributes:
+            continue
+        found.append(q.Compare("=", q.Attribute(last.variable, attribute), q.Attribute(one.variable, attribute)))
+        last = one if one.kind == "one" else last
+    return tuple(found)
+
+
 def _boolean(rng: Random, named: list[Named], depth: int) -> q.Condition | None:
     if depth == 0 or rng.random() < 0.3:
         return _atom(rng, named)
@@ -124,6 +142,8 @@ def _atom(rng: Random, named: list[Named]) -> q.Condition | None:
     aggregated = [o for o in named if o.kind == "window" or (o.kind == "group" and one.kind != "group")]
     if one.kind in ("window", "group") and rng.random() < 0.45:
         return _forall(rng, one, singles) if rng.random() < 0.5 else _about_aggregate(rng, one, singles)
+    if one.kind != "window" and one.variable and rng.random() < 0.08:
+        return _about_time(rng, one, named)
     if not one.attributes:
         return None
     attribute = rng.choice(one.attributes)
@@ -140,12 +160,25 @@ def _atom(rng: Random, named: list[Named]) -> q.Condition | None:
         return q.Between(mine, q.Constant(rng.randint(0, 1)), q.Constant(rng.randint(1, 3)), rng.random() < 0.4)
     if choice < 0.34 and kind == "string":
         return q.Like(mine, rng.choice(("p%", "%q", "_", "%", "r_")), rng.random() < 0.4)
-    if choice < 0.40 and one.kind != "window" and singles and one.variable:
-        other = rng.choice(singles)
-        operator = rng.choice(RANGES)
-        left = q.Duration(other.variable, None, one.variable, None)
-        return q.Compare(operator, left, q.Constant(rng.choice((1, 2, 3.5, -2))))
+    if choice < 0.42 and kind == "string":
+        return q.Compare("=", q.Call("concat", (q.Call("upper", (mine,)), q.Constant("!"))), q.Constant("P!"))
     return q.Compare(_operator(rng, kind), mine, _other_side(rng, one, attribute, beside, aggregated))
+
+
+def _about_time(rng: Random, one: Named, named: list[Named]) -> q.Condition:
+    """Times, durations and classes; a window or a group beside it by index."""
+    others = [o for o in named if o.kind == "one" or (o.kind in ("window", "group") and one.kind == "one")]
+    other = rng.choice(others) if others else one
+    index = None if other.kind not in ("window", "group") else q.Index(None, rng.randint(1, other.size + 1))
+    choice = rng.random()
+    if choice < 0.2:
+        return q.Compare("=", q.Attribute(one.variable, "event_class"), q.Constant(rng.choice(("A", "B"))))
+    if choice < 0.5 or one.kind == "group":
+        names = ("ts", "start_ts", "end_ts")
+        right = q.Attribute(other.variable, rng.choice(names), index)
+        return q.Compare(rng.choice(COMPARISONS), q.Attribute(one.variable, rng.choice(names)), right)
+    between = q.Duration(other.variable, index, one.variable, None)
+    return q.Compare(rng.choice(RANGES), between, q.Constant(rng.choice((1, 2, 3.5, -2))))
 
 
 def _other_side(rng: Random, one: Named, attribute: str, beside: list[Named], aggregated: list[Named]) -> q.Expression:
@@ -230,7 +263,7 @@ def _constant(rng: Random, kind: str) -> q.Value:
             return rng.choice((0.0, 0.5, 1.0, 1.5, 2.0))
         case "bool":
             return rng.random() < 0.5
-    return rng.choice(("p", "q", "r"))
+    return rng.choice(("p", "q", "r", "s1"))
 
 
 def _without_variable(condition: q.Condition) -> q.Condition:

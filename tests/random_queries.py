@@ -190,8 +190,10 @@ def _or(makes: Makes) -> q.Or:
         choice = makes.rng.random()
         if choice < 0.6 or makes.left <= 1:
             found.append(_one(makes))
-        elif choice < 0.75:
+        elif choice < 0.72:
             found.append(_window(makes))
+        elif choice < 0.80:
+            found.append(_after(makes))
         else:
             found.append(_nested(makes, q.Seq((_one(makes), _one(makes)))))
     return q.Or(tuple(found))
@@ -250,7 +252,9 @@ def _timer(makes: Makes) -> q.Pattern:
 def _after(makes: Makes) -> q.TimerAfter:
     part = _one(makes)
     inner: q.Pattern = part
-    if makes.left > 1 and makes.rng.random() < 0.3:
+    if makes.rng.random() < 0.1:
+        inner = q.TimerAfter(part, SECOND, makes.variable("timer", ()), 0)
+    elif makes.left > 1 and makes.rng.random() < 0.3:
         inner = makes.rng.choice((q.Seq, q.And))((part, _one(makes)))
     return q.TimerAfter(inner, makes.rng.choice((1, 2, 3)) * SECOND, makes.variable("timer", ()), 0)
 

@@ -134,10 +134,18 @@ TIMERS = (
         f"a=A2 t={T4} @ 4",
     ),
     case(
-        "a timer is never consumed",
-        "A1 B2 A3 B3.5",
-        "PATTERN SEQ(ANY(A, B) a, AT('1970-01-01T00:00:04Z') t, AT('1970-01-01T00:00:05Z') u) WITHIN 9 s CONSUME used",
-        *(f"a={a} t={T4} u={T4.replace('04', '05')}" for a in ("A1", "B2", "A3", "B3.5")),
+        "a timer is never consumed: used",
+        "A1 A2 B5 B6",
+        "PATTERN SEQ(A a, AT('1970-01-01T00:00:04Z') t, B b) WITHIN 9 s SELECT chronicle",
+        f"a=A1 t={T4} b=B5",
+        f"a=A2 t={T4} b=B6",
+    ),
+    case(
+        "a timer is never consumed: older",
+        "A5 A6",
+        "PATTERN SEQ(AT('1970-01-01T00:00:04Z') t, A a) WITHIN 9 s CONSUME older",
+        f"t={T4} a=A5",
+        f"t={T4} a=A6",
     ),
     case(
         "a timer's time in a condition",

@@ -9,6 +9,7 @@ Always holds: a case is a function of its seed, so that a failure can be run aga
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections import Counter
@@ -124,6 +125,10 @@ def shrunk(law: Law, case: RandomCase) -> RandomCase:
 
 
 def _smaller(case: RandomCase) -> Iterator[RandomCase]:
+    for name in case.queries if len(case.queries) > 1 else ():
+        rest = {other: text for other, text in case.queries.items() if other != name}
+        if not any(re.search(rf"\b{name}\b", text) for text in rest.values()):
+            yield replace(case, queries=rest)
     for i in range(len(case.events)):
         yield case.with_events(case.events[:i] + case.events[i + 1 :])
     if case.start is not None or case.end is not None:

@@ -41,7 +41,7 @@ def fake_java(folder: Path, shown: str) -> Path:
 @pytest.mark.parametrize(
     ("shown", "major"),
     [
-        ('openjdk version "21.0.2" 2024-01-16', 21),
+        ('openjdk version "21.0.2" x', 21),
         ('java version "1.8.0_392"', 8),
         ('openjdk version "25"', 25),
         ("?", None),

@@ -74,8 +74,8 @@ def _event(event_class: str, event_id: str, source: str, at: int, end: int | Non
 def _readings(frame: pd.DataFrame, _: object) -> list[Event]:
     seen = frame[frame.zone.isin(list(ZONES)) & frame.tag_id.notna()]
     return [
-        _event(ZONES[r.zone], r.reading_id, r.tag_id, r.read_at, product=r.product, category=r.category, reader=r.reader,
-               **({"shelf": int(r.shelf_no)} if r.zone == "shelf" else {}))
+        _event(ZONES[r.zone], r.reading_id, r.tag_id, r.read_at, product=r.product, category=r.category,
+               reader=r.reader, **({"shelf": int(r.shelf_no)} if r.zone == "shelf" else {}))
         for r in seen.itertuples()
     ]  # fmt: skip
 

@@ -142,7 +142,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, str]:
     known = {f.name for f in setting_fields()}
     found = {}
     for name, value in variables.items():
-        if not name.startswith(PREFIX) or name == PREFIX + "PROJECT":
+        if not name.startswith(PREFIX) or name in (PREFIX + "PROJECT", PREFIX + "PYTHON"):
             continue
         key = name.removeprefix(PREFIX).lower()
         if key in known:

@@ -3,9 +3,10 @@
 `python -m bench.engine [--events 2000000] [--case NAME ...] [--repeat 3] [--json FILE]`
 
 Enters: sizes by option. Leaves: a table on standard output, and JSON where asked for.
-Always holds: each measurement is a process of its own with one thread, from an in-memory Arrow table to a materialised table of
-matches, after one run on a small table to load code; the best of the repeats counts. All engines of a case must find the
-same matches, or the run fails.
+Always holds: each measurement is a process of its own with one thread, from an in-memory Arrow table to a
+materialised table of matches, after one run on a small table to load code. Seconds are CPU seconds of that process, so
+that other work on the machine counts for nobody; wall seconds stand in the JSON. The best of the repeats counts. All
+engines of a case must find the same matches, or the run fails.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ PEERS = ("duckdb", "polars")
 
 @dataclass(frozen=True)
 class Case:
-    """name -> how to make its workload, and who runs it. `share` of the events is used (answers grow faster than events)."""
+    """name -> how to make its workload, and who runs it. `share` of the events is used (answers grow faster than
+    events)."""
 
     workload: str
     options: dict[str, object]
@@ -34,8 +36,16 @@ class Case:
     share: float = 1.0
 
 
-def _w1(queries: int, select: str, ordered: bool = False, sources: int = 1000, engines: tuple[str, ...] = ("walk", *PEERS),
-        kind: str = "seq", size: int = 3, share: float = 1.0) -> Case:  # fmt: skip
+def _w1(
+    queries: int,
+    select: str,
+    ordered: bool = False,
+    sources: int = 1000,
+    engines: tuple[str, ...] = ("walk", *PEERS),
+    kind: str = "seq",
+    size: int = 3,
+    share: float = 1.0,
+) -> Case:
     options = {"queries": queries, "select": select, "ordered": ordered, "sources": sources, "kind": kind, "size": size}
     return Case("w1", options, engines, share)
 
@@ -83,20 +93,38 @@ def main() -> int:
             ours = best is not None and result["engine"] not in PEERS
             result["ratio_to_best_peer"] = round(best / result["seconds"], 2) if ours and best is not None else None
             shown = f"{result['ratio_to_best_peer']:.1f} x" if ours else ""
-            print(f"{name:30}{result['engine']:12}{result['seconds']:9.3f}{result['events_per_second']:12,.0f}"
-                  f"{result['matches']:10}{result['peak_mb']:9.0f}{shown:>14}", flush=True)  # fmt: skip
+            print(
+                f"{name:30}{result['engine']:12}{result['seconds']:9.3f}{result['events_per_second']:12,.0f}"
+                f"{result['matches']:10}{result['peak_mb']:9.0f}{shown:>14}",
+                flush=True,
+            )
         if len({(r["matches"], r["digest"]) for r in results}) > 1:
             print(f"{name}: the engines disagree on the matches")
             failed = True
         rows += results
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"cases": {name: asdict(CASES[name]) for name in options.case or CASES}, "results": rows}, file, indent=1)
+            json.dump(
+                {"cases": {name: asdict(CASES[name]) for name in options.case or CASES}, "results": rows},
+                file,
+                indent=1,
+            )
     return 1 if failed else 0
 
 
 def _in_process(name: str, engine: str, options: argparse.Namespace) -> dict:
-    command = [sys.executable, "-m", "bench.engine", "--measure", name, engine, "--events", str(options.events), "--repeat", str(options.repeat)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.engine",
+        "--measure",
+        name,
+        engine,
+        "--events",
+        str(options.events),
+        "--repeat",
+        str(options.repeat),
+    ]
     done = subprocess.run(command, env=os.environ | THREADS, check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{name}: {engine} failed, see above")
@@ -110,25 +138,41 @@ def measure(name: str, engine: str, events: int, repeat: int) -> dict:
     from bench import ours, peers, workloads
 
     pa.set_cpu_count(1)
-    run: Callable = {"walk": ours.shared_walk, "mine": ours.mine, "one-by-one": ours.one_by_one,
-                     "duckdb": peers.duckdb, "polars": peers.polars}[engine]  # fmt: skip
+    run: Callable = {
+        "walk": ours.shared_walk,
+        "mine": ours.mine,
+        "one-by-one": ours.one_by_one,
+        "duckdb": peers.duckdb,
+        "polars": peers.polars,
+    }[engine]
     case = CASES[name]
     make = getattr(workloads, case.workload)
     run(make(events=2000, **(case.options | ({"queries": 10} if "queries" in case.options else {}))))
     workload = make(events=int(events * case.share), **case.options)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = []
+    seconds: list[float] = []
+    elapsed: list[float] = []
     for _ in range(1 if engine == "one-by-one" else repeat):
-        began = time.perf_counter()
+        wall, began = time.perf_counter(), time.process_time()
         found = run(workload)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
+        elapsed.append(time.perf_counter() - wall)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if engine not in PEERS:
         found = ours.event_ids(found, len(workload.patterns[0].classes))
     count = len(workload.events)
-    return {"case": name, "engine": engine, "seconds": round(min(seconds), 4), "events_per_second": round(count / min(seconds)),
-            "events": count, "matches": len(found), "peak_mb": round(peak / 1024), "input_mb": round(before / 1024),
-            "digest": digest(found)}  # fmt: skip
+    return {
+        "case": name,
+        "engine": engine,
+        "seconds": round(min(seconds), 4),
+        "wall_seconds": round(min(elapsed), 4),
+        "events_per_second": round(count / min(seconds)),
+        "events": count,
+        "matches": len(found),
+        "peak_mb": round(peak / 1024),
+        "input_mb": round(before / 1024),
+        "digest": digest(found),
+    }
 
 
 def digest(found) -> str:
@@ -141,7 +185,11 @@ def digest(found) -> str:
 
     columns = [found.column(name).cast(pa.large_string()) for name in sorted(found.column_names)]
     rows = pc.binary_join_element_wise(*columns, pa.scalar("|", pa.large_string())).combine_chunks()
-    values = hashes(rows.chunk(0) if isinstance(rows, pa.ChunkedArray) and rows.num_chunks else rows) if len(rows) else np.zeros(0, np.uint64)
+    values = (
+        hashes(rows.chunk(0) if isinstance(rows, pa.ChunkedArray) and rows.num_chunks else rows)
+        if len(rows)
+        else np.zeros(0, np.uint64)
+    )
     return f"{int(np.add.reduce(values, dtype=np.uint64)):016x}{int(np.bitwise_xor.reduce(values)):016x}"
 
 

@@ -1,7 +1,8 @@
 """The workloads of the engine's benchmark, made from a seed: the same bytes on every machine.
 
 Enters: a workload's name and its sizes. Leaves: `Workload`: an Arrow table of events and the queries as text.
-Always holds: `event_id`, `source` and `event_class` are strings, rows are in arbitrary order unless `ordered` is asked for.
+Always holds: `event_id`, `source` and `event_class` are strings, rows are in arbitrary order unless `ordered` is
+asked for.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Pattern:
 
     @property
     def text(self) -> str:
-        within = f"{self.window_us // MINUTE_US} min" if self.window_us % MINUTE_US == 0 else f"{self.window_us // 1000} ms"
+        within = (
+            f"{self.window_us // MINUTE_US} min" if self.window_us % MINUTE_US == 0 else f"{self.window_us // 1000} ms"
+        )
         elements = ", ".join(f"{name} {'abcdefgh'[place]}" for place, name in enumerate(self.classes))
         return f"PATTERN {self.kind.upper()}({elements}) WHERE [source] WITHIN {within} SELECT {self.select}"
 
@@ -38,7 +41,9 @@ class Workload:
     patterns: tuple[Pattern, ...]
 
 
-def w1(events: int, sources: int, queries: int, select: str, kind: str, ordered: bool, size: int, seed: int = 11) -> Workload:
+def w1(
+    events: int, sources: int, queries: int, select: str, kind: str, ordered: bool, size: int, seed: int = 11
+) -> Workload:
     """SCEMon: 50 classes, one event per source every 30 minutes on average, windows of 200 to 240 minutes."""
     random = np.random.default_rng(seed)
     source = random.integers(0, sources, events)
@@ -47,12 +52,14 @@ def w1(events: int, sources: int, queries: int, select: str, kind: str, ordered:
         order = np.lexsort((ts, source))
         source, ts = source[order], ts[order]
     classes = _names("C{:02d}", 50)
-    table = pa.table({
-        "event_id": _numbered(events, random),
-        "source": _names("s{:06d}", sources).take(pa.array(source)),
-        "event_class": classes.take(pa.array(random.integers(0, 50, events))),
-        "ts": ts,
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "event_id": _numbered(events, random),
+            "source": _names("s{:06d}", sources).take(pa.array(source)),
+            "event_class": classes.take(pa.array(random.integers(0, 50, events))),
+            "ts": ts,
+        }
+    )
     chosen = np.random.default_rng(seed + 1)
     patterns = []
     for number in range(queries):
@@ -65,12 +72,14 @@ def w2(events: int, length: int, window_ms: int, seed: int = 13) -> Workload:
     """SASE: 20 types, one event per ms, an attribute of 1,000 values as the source."""
     random = np.random.default_rng(seed)
     types = _names("E{:d}", 20)
-    table = pa.table({
-        "event_id": _numbered(events, random),
-        "source": _names("v{:03d}", 1000).take(pa.array(random.integers(0, 1000, events))),
-        "event_class": types.take(pa.array(random.integers(0, 20, events))),
-        "ts": random.permutation(events) * 1000,
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "event_id": _numbered(events, random),
+            "source": _names("v{:03d}", 1000).take(pa.array(random.integers(0, 1000, events))),
+            "event_class": types.take(pa.array(random.integers(0, 20, events))),
+            "ts": random.permutation(events) * 1000,
+        }
+    )
     names = tuple(types[place].as_py() for place in range(length))
     return Workload("w2", table, (Pattern("q0000", "seq", names, window_ms * 1000, "all"),))
 

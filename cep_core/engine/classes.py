@@ -90,7 +90,3 @@ def encode(column, names, table, codes, rows):
                 break
             place = (place + 1) & mask
     return kept
-
-
-
-

@@ -3,8 +3,8 @@
 Enters: the ids of the rows kept, and a way to read any column at given rows of the table.
 Leaves: the places of the rows that stay, or None where every id is unique.
 Always holds: of equal rows the first stays; rows that share an id and differ are refused with their ids and columns.
-A bitmap of 16 bits an id finds the few rows whose hash may have been seen before; only their hashes are sorted, and only
-ids with an equal hash are compared as strings and column by column. So unique ids cost one hash and two bits each.
+A bitmap of 16 bits an id finds the few rows whose hash may have been seen before; only their hashes are sorted, and
+only ids with an equal hash are compared as strings and column by column. So unique ids cost one hash and two bits each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ ReadColumn = Callable[[str, np.ndarray], pa.Array]
 def drop_duplicates(
     event_id: pa.Array, rows: np.ndarray | None, read: ReadColumn, columns: Sequence[str]
 ) -> np.ndarray | None:
-    """int64 places in `event_id` to keep, ascending, or None. `rows` are the places' rows in the table (None: the same)."""
+    """int64 places in `event_id` to keep, ascending, or None. `rows` are the places' rows in the table (None: the
+    same)."""
     hashed = hashes(event_id)
     suspects = _suspects(hashed, _bits(16 * len(hashed)), _bits(len(hashed)))
     values = hashed[suspects]
@@ -96,9 +97,13 @@ def _pairs(event_id: pa.Array, suspects: np.ndarray, values: np.ndarray) -> tupl
 
 
 def _refuse_differing(
-    event_id: pa.Array, firsts: np.ndarray, others: np.ndarray, rows: np.ndarray | None, read: ReadColumn,
+    event_id: pa.Array,
+    firsts: np.ndarray,
+    others: np.ndarray,
+    rows: np.ndarray | None,
+    read: ReadColumn,
     columns: Sequence[str],
-) -> None:  # fmt: skip
+) -> None:
     left = firsts if rows is None else rows[firsts]
     right = others if rows is None else rows[others]
     differing: dict[str, list[str]] = {}
@@ -108,8 +113,10 @@ def _refuse_differing(
             differing.setdefault(event_id[int(others[pair])].as_py(), []).append(name)
     if differing:
         some = "; ".join(f"{key!r} differs in {', '.join(names)}" for key, names in sorted(differing.items())[:5])
-        raise EventError(f"rows that share an event_id are one event, but some differ: {some}. "
-                         f"Make the ids unique, or keep one row of each")  # fmt: skip
+        raise EventError(
+            f"rows that share an event_id are one event, but some differ: {some}. "
+            f"Make the ids unique, or keep one row of each"
+        )
 
 
 def _equal(left: pa.Array, right: pa.Array) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The buffers of Arrow columns, written by kernels: gathered numbers, gathered strings, hex digits.
 
 Enters: indices and what they point at. Leaves: numpy arrays in Arrow's layout (int32 offsets and bytes for strings).
-Always holds: byte arrays have 8 bytes of spare room, because strings are copied in words of 8. Arrays are made by numpy, not
-in the kernels: numpy asks the system for large pages, which makes writing fresh memory several times faster.
+Always holds: byte arrays have 8 bytes of spare room, because strings are copied in words of 8. Arrays are made by
+numpy, not in the kernels: numpy asks the system for large pages, which makes writing fresh memory several times faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def gather(places: np.ndarray, values: np.ndarray) -> np.ndarray:
 def gather_members(
     rows: np.ndarray, offsets: np.ndarray, name: np.ndarray, member: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The members of the answers `rows` int64[n], in that order: list offsets int32[n+1], name int32[k], member int32[k]."""
+    """The members of the answers `rows` int64[n], in that order: list offsets int32[n+1], name int32[k], member
+    int32[k]."""
     lists = np.empty(len(rows) + 1, np.int32)
     total = _list_offsets(rows, offsets, lists)
     names, members = np.empty(total, np.int32), np.empty(total, np.int32)

@@ -3,16 +3,17 @@
 Enters: a query id and, per bound element in pattern order, its name and its members' event ids in event order.
 Leaves: 32 hex digits.
 
-All arithmetic is on unsigned 64-bit integers modulo 2^64. There are two lanes; lane L has the seed S_L and the odd factor K_L.
+All arithmetic is on unsigned 64-bit integers modulo 2^64. There are two lanes; lane L has the seed S_L and the odd
+factor K_L.
 - step_L(state, word): x = (state ^ word) * K_L; x ^ (x >> 32).
 - mix(x): x = (x ^ x>>30) * FINISH_1; x = (x ^ x>>27) * FINISH_2; x ^ x>>31.
 - string_L(bytes): state = S_L; step over the UTF-8 bytes as little-endian words of 8, the last one padded with zeros;
   mix(state ^ number of bytes). For a fixed length this is one-to-one in every single word.
 - match_L: state = S_L; step with string_L(query id); for each element step with string_L(name), with the number of its
   members, and with string_L(id) of each member; mix(state ^ number of members of all elements).
-The id is lane 1 then lane 2, each as 16 lower-case hex digits. The counts make the steps readable in one way only: a member can
-not be taken for an element's name, nor slip from one element to the next. Elements without members are left out.
-The kernels of text.py and output.py compute the same; this module is their definition in plain Python.
+The id is lane 1 then lane 2, each as 16 lower-case hex digits. The counts make the steps readable in one way only: a
+member can not be taken for an element's name, nor slip from one element to the next. Elements without members are
+left out. The kernels of text.py and output.py compute the same; this module is their definition in plain Python.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Enters: one Arrow array per attribute of the key, n long.
 Leaves: int32[n] codes from 0 on, -1 where any of the values is null.
-Always holds: codes count up in the order of first appearance, so rows that come sorted by key keep their order. Strings are
-compared by their bytes, numbers by value (0.0 equals -0.0), never by hash alone.
+Always holds: codes count up in the order of first appearance, so rows that come sorted by key keep their order.
+Strings are compared by their bytes, numbers by value (0.0 equals -0.0), never by hash alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _column_codes(column: pa.Array) -> np.ndarray:
         return _number_codes(np.ascontiguousarray(column.cast(pa.int64()).fill_null(0).to_numpy()), missing)
     if pa.types.is_timestamp(kind):
         return _column_codes(column.view(pa.int64()))
-    return _column_codes(pc.dictionary_encode(column))
+    places = pc.dictionary_encode(column).indices.fill_null(0).to_numpy().astype(np.int64)
+    return _number_codes(places, missing)
 
 
 def _number_codes(values: np.ndarray, missing: np.ndarray) -> np.ndarray:

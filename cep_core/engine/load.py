@@ -1,11 +1,11 @@
 """The way in: a table of events becomes checked columns.
 
-Enters: a pyarrow Table or a pandas DataFrame with `event_id`, `source`, `event_class`, `start_ts` and `end_ts` (or `ts`),
-optionally `tie`, and any attribute columns; and the classes that the query set needs.
+Enters: a pyarrow Table or a pandas DataFrame with `event_id`, `source`, `event_class`, `start_ts` and `end_ts` (or
+`ts`), optionally `tie`, and any attribute columns; and the classes that the query set needs.
 Leaves: `Events`: only the rows of those classes, each event once, classes as codes, times as int64 microseconds.
-Always holds: rows that share an event_id and are equal in every column count once; if they differ, EventError says where.
-Rows of other classes are dropped first, so they cost one look at their class. Attribute columns are left as they came and
-read when a query asks for them. Arrays are read-only.
+Always holds: rows that share an event_id and are equal in every column count once; if they differ, EventError says
+where. Rows of other classes are dropped first, so they cost one look at their class. Attribute columns are left as
+they came and read when a query asks for them. Arrays are read-only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RESERVED = ("event_id", "event_class", "start_ts", "end_ts", "ts", "tie")
 class Events:
     """The events of one engine call, in the order of the table; n of them.
 
-    classes: code -> class. cls int32[n]. start, end int64[n] microseconds; the same object where every event is a point.
-    tie: int64[n], ordered as the column, or None. event_id: Arrow string or large_string array of n, no nulls.
+    classes: code -> class. cls int32[n]. start, end int64[n] microseconds; the same object where every event is a
+    point. tie: int64[n], ordered as the column, or None. event_id: Arrow string or large_string array of n, no nulls.
     rows: int64[n], the row of the table that each event is, or None where every row was kept.
     """
 
@@ -68,8 +68,10 @@ def load(events: pa.Table | pd.DataFrame, classes: Sequence[str] | None = None) 
     for name in ("event_id", "event_class", *_time_columns(names)):
         missing = _nulls(events, name)
         if missing:
-            raise EventError(f"column {name!r} is null in {missing} of {len(events)} rows; every event needs one: "
-                             f"filter these rows out or fill the column")  # fmt: skip
+            raise EventError(
+                f"column {name!r} is null in {missing} of {len(events)} rows; every event needs one: "
+                f"filter these rows out or fill the column"
+            )
     order, codes, rows = class_codes(column(events, "event_class", None), classes)
     event_id = _as_text(column(events, "event_id", rows), "event_id")
     unique = drop_duplicates(event_id, rows, lambda name, at: column(events, name, at), names)
@@ -157,7 +159,9 @@ def _times(
     wrong = np.flatnonzero(start > end)
     if len(wrong):
         some = ", ".join(repr(event_id[int(row)].as_py()) for row in wrong[:3])
-        raise EventError(f"start_ts is after end_ts in {len(wrong)} events, among them {some}; swap or correct the times")
+        raise EventError(
+            f"start_ts is after end_ts in {len(wrong)} events, among them {some}; swap or correct the times"
+        )
     return start, end
 
 

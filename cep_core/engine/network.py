@@ -1,11 +1,11 @@
 """The shared network of simple queries: one trie over symbols for all of them.
 
-Enters: `SimpleQuery` values of one kind: SEQ or AND of single-event elements, each element a symbol (a class, or several, with
-an optional filter), no condition between elements beside the key.
+Enters: `SimpleQuery` values of one kind: SEQ or AND of single-event elements, each element a symbol (a class, or
+several, with an optional filter), no condition between elements beside the key.
 Leaves: `Network`: flat arrays that the walk reads.
-Always holds: a node stands for the symbols of the last elements of its queries (SEQ: read from the end; AND: a multiset), so a
-neighbour is probed once for every query that shares it (SCEMon 5: R-CLT), under the largest of their windows; each query's
-own window is tested where it ends. Nodes with children have the lower numbers.
+Always holds: a node stands for the symbols of the last elements of its queries (SEQ: read from the end; AND: a
+multiset), so a neighbour is probed once for every query that shares it (SCEMon 5: R-CLT), under the largest of their
+windows; each query's own window is tested where it ends. Nodes with children have the lower numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ NO_WINDOW = 1 << 62
 
 @dataclass(frozen=True)
 class SimpleQuery:
-    """number: the query's index in the answers. symbols: one per element in pattern order. window_us: None for no limit."""
+    """number: the query's index in the answers. symbols: one per element in pattern order. window_us: None for no
+    limit."""
 
     number: int
     kind: OneOf["seq", "and", "or"]
@@ -75,7 +76,9 @@ def networks(queries: Sequence[SimpleQuery], symbols: int) -> tuple[Network, ...
     for query in queries:
         kind = "seq" if len(query.symbols) == 1 and query.kind == "and" else query.kind
         alone = len(query.symbols) == 1 or kind == "or"
-        groups.setdefault((kind, query.recent and not alone, query.ordered and kind == "seq" and not alone), []).append(query)
+        groups.setdefault((kind, query.recent and not alone, query.ordered and kind == "seq" and not alone), []).append(
+            query
+        )
     return tuple(_network(kind, recent, ordered, group, symbols) for (kind, recent, ordered), group in groups.items())
 
 
@@ -130,28 +133,43 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
     for row, ending in enumerate(ended):
         end_slot[row, : len(ending[2])] = ending[2]
     return Network(
-        kind, recent, ordered, slots, max(query.number for query in queries) + 1, root, inner, child,
-        np.array(counts, np.int32), np.array(kid_symbol, np.int32), np.array(kid_node, np.int32),
-        np.array(wants, np.uint64), np.array([window[old] for old in order], np.int64),
+        kind,
+        recent,
+        ordered,
+        slots,
+        max(query.number for query in queries) + 1,
+        root,
+        inner,
+        child,
+        np.array(counts, np.int32),
+        np.array(kid_symbol, np.int32),
+        np.array(kid_node, np.int32),
+        np.array(wants, np.uint64),
+        np.array([window[old] for old in order], np.int64),
         np.cumsum([0, *(len(endings[old]) for old in order)]).astype(np.int32),
-        np.array([ending[0] for ending in ended], np.int32), np.array([ending[1] for ending in ended], np.int64), end_slot,
-    )  # fmt: skip
+        np.array([ending[0] for ending in ended], np.int32),
+        np.array([ending[1] for ending in ended], np.int64),
+        end_slot,
+    )
 
 
 def _paths(kind: str, symbols: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """(node path, slot of each event): one for SEQ; for AND one per way to give equal symbols to their slots; for OR one
-    per element."""
+    """(node path, slot of each event): one for SEQ; for AND one per way to give equal symbols to their slots; for OR
+    one per element."""
     if kind == "seq":
         return [(symbols[::-1], tuple(range(len(symbols) - 1, -1, -1)))]
     if kind == "or":
         return [((symbol,), (slot,)) for slot, symbol in enumerate(symbols)]
     path = tuple(sorted(symbols))
-    choices = [permutations([slot for slot, own in enumerate(symbols) if own == symbol]) for symbol in sorted(set(symbols))]
+    choices = [
+        permutations([slot for slot, own in enumerate(symbols) if own == symbol]) for symbol in sorted(set(symbols))
+    ]
     return [(path, tuple(slot for part in way for slot in part)) for way in product(*choices)]
 
 
 def _parents(kind: str, path: tuple[int, ...]) -> list[tuple[tuple[int, ...], int, tuple[int, ...]]]:
-    """(node, symbol, node after it) for every step that leads to the path: a line for SEQ, all sub-multisets for AND."""
+    """(node, symbol, node after it) for every step that leads to the path: a line for SEQ, all sub-multisets for
+    AND."""
     if kind != "and":
         return [(path[:size], path[size], path[: size + 1]) for size in range(1, len(path))]
     steps = []

@@ -1,9 +1,11 @@
 """The way out: answers as numbers become the table of matches.
 
-Enters: `Answers` from any part of the engine (query numbers and rows of `Events`), the queries' ids and their elements' names.
+Enters: `Answers` from any part of the engine (query numbers and rows of `Events`), the queries' ids and their
+elements' names.
 Leaves: a pyarrow Table with SCHEMA: one row a match.
-Always holds: rows are by query (in the order of the ids given), detection_ts, end_ts, start_ts and match_id, so the table does
-not depend on the order of events or on the plan. match_id is the one of identity.py. No Python object is made per match.
+Always holds: rows are by query (in the order of the ids given), detection_ts, end_ts, start_ts and match_id, so the
+table does not depend on the order of events or on the plan. match_id is the one of identity.py. No Python object is
+made per match.
 """
 
 from __future__ import annotations
@@ -23,10 +25,26 @@ from cep_core.engine.summary import by_query, flatten, name_hashes, summary
 from cep_core.engine.text import text, where
 
 MOMENT = pa.timestamp("us", "UTC")
-MEMBER = pa.struct([("element", pa.string()), ("event_class", pa.string()), ("event_id", pa.string()),
-                    ("start_ts", MOMENT), ("end_ts", MOMENT)])  # fmt: skip
-SCHEMA = pa.schema([("query_id", pa.string()), ("match_id", pa.string()), ("start_ts", MOMENT), ("end_ts", MOMENT),
-                    ("detection_ts", MOMENT), ("members", pa.list_(MEMBER)), ("fields", pa.map_(pa.string(), pa.string()))])  # fmt: skip
+MEMBER = pa.struct(
+    [
+        ("element", pa.string()),
+        ("event_class", pa.string()),
+        ("event_id", pa.string()),
+        ("start_ts", MOMENT),
+        ("end_ts", MOMENT),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        ("query_id", pa.string()),
+        ("match_id", pa.string()),
+        ("start_ts", MOMENT),
+        ("end_ts", MOMENT),
+        ("detection_ts", MOMENT),
+        ("members", pa.list_(MEMBER)),
+        ("fields", pa.map_(pa.string(), pa.string())),
+    ]
+)
 
 TIMER_CLASS = "timer"
 _MEMBERS_A_BATCH = 1 << 23
@@ -37,10 +55,10 @@ class Answers:
     """n matches of any queries. query int32[n]: index into the ids.
 
     Either rows int32[n, slots]: the event of each slot, -1 where unbound; or offsets int64[n+1] with slot int32[k] and
-    member int32[k]: the members of each match in pattern order, and of an element in event order. A slot is an index into
-    the names of the query's elements. A member from events.count on is a timer: count + i is the i-th of `timers`.
-    detection int64[n], or None where it is the match's end. fields: RETURN name -> Arrow string array of n, the same names for
-    all n.
+    member int32[k]: the members of each match in pattern order, and of an element in event order. A slot is an index
+    into the names of the query's elements. A member from events.count on is a timer: count + i is the i-th of `timers`.
+    detection int64[n], or None where it is the match's end. fields: RETURN name -> Arrow string array of n, the same
+    names for all n.
     """
 
     query: np.ndarray
@@ -84,12 +102,30 @@ def matches_table(
     count = len(query)
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    summary(query, offsets, name, member, members.start, members.end, where(members.ids),
-            name_hashes(where(id_text), len(id_text)), name_hashes(where(name_text), len(name_text)), start, end, one, two)  # fmt: skip
+    summary(
+        query,
+        offsets,
+        name,
+        member,
+        members.start,
+        members.end,
+        where(members.ids),
+        name_hashes(where(id_text), len(id_text)),
+        name_hashes(where(name_text), len(name_text)),
+        start,
+        end,
+        one,
+        two,
+    )
     detection = end
     if any(chunk.detection is not None for chunk in answers):
         ends = np.split(end, np.cumsum([len(chunk.query) for chunk in answers])[:-1])
-        detection = _joined([e if a.detection is None else np.asarray(a.detection, np.int64) for a, e in zip(answers, ends, strict=True)])
+        detection = _joined(
+            [
+                e if a.detection is None else np.asarray(a.detection, np.int64)
+                for a, e in zip(answers, ends, strict=True)
+            ]
+        )
     order = _order(query, len(ids), (detection, end, start, _signed(one), _signed(two)))
     fields = _fields(answers)
     batches = []
@@ -104,7 +140,9 @@ def matches_table(
             _moments(starts if members.start is members.end else gather(rows_of, members.end)),
         ]
         list_type = SCHEMA.field("members").type
-        found = pa.ListArray.from_arrays(pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type)
+        found = pa.ListArray.from_arrays(
+            pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type
+        )
         columns = [
             _strings(len(rows), *coded_strings(rows, query, where(id_text))),
             _strings(len(rows), np.arange(0, 32 * len(rows) + 1, 32, dtype=np.int32), hex_ids(rows, one, two)),
@@ -150,7 +188,9 @@ def _flat(answers: list[Answers], base: np.ndarray, name_of: np.ndarray) -> tupl
         if chunk.rows is not None:
             parts.append(flatten(query, np.ascontiguousarray(chunk.rows, np.int32), base, name_of))
         else:
-            assert chunk.offsets is not None and chunk.slot is not None and chunk.member is not None
+            assert chunk.offsets is not None
+            assert chunk.slot is not None
+            assert chunk.member is not None
             slots = np.repeat(base[query], np.diff(chunk.offsets)) + chunk.slot
             parts.append((np.asarray(chunk.offsets, np.int64), name_of[slots], np.asarray(chunk.member, np.int32)))
     if len(parts) == 1:
@@ -222,5 +262,7 @@ def _fields(answers: Sequence[Answers]) -> pa.Array | None:
         keys = text(tuple(chunk.fields)).take(pa.array(np.tile(np.arange(width), count)))
         values = pa.concat_arrays([column.cast(pa.string()) for column in chunk.fields.values()])
         items = values.take(pa.array((np.arange(count)[:, None] + np.arange(width) * count).ravel()))
-        maps.append(pa.MapArray.from_arrays(pa.array(np.arange(0, count * width + 1, width, dtype=np.int32)), keys, items))
+        maps.append(
+            pa.MapArray.from_arrays(pa.array(np.arange(0, count * width + 1, width, dtype=np.int32)), keys, items)
+        )
     return pa.concat_arrays(maps)

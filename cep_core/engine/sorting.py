@@ -2,8 +2,9 @@
 
 Enters: runs of int64 keys with an int64 payload each, given by where each run begins and ends.
 Leaves: the same arrays, ascending by key inside each run.
-Always holds: linear for keys that spread evenly in their run (one pass into as many bins as rows, then insertion); a bin
-that stays large is sorted by merging, so no input is quadratic. Equal keys end up in any order: callers settle ties.
+Always holds: linear for keys that spread evenly in their run (one pass into as many bins as rows, then insertion); a
+bin that stays large is sorted by merging, so no input is quadratic. Equal keys end up in any order: callers settle
+ties.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def _spread(keys, payload, low, high, bins, spare_keys, spare):
     if ascending:
         return
     count = high - low
-    scale = count / (np.float64(most) - np.float64(least) + 1.0) * 0.999999  # floats keep the order, and stay below count
+    scale = (
+        count / (np.float64(most) - np.float64(least) + 1.0) * 0.999999
+    )  # floats keep the order, and stay below count
     bins[: count + 1] = 0
     for place in range(low, high):
         bins[np.int64((np.float64(keys[place]) - np.float64(least)) * scale) + 1] += 1

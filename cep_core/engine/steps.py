@@ -15,7 +15,8 @@ _ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @njit(cache=True)
 def expand_items(cls, offsets, of_class, symbols, mask_of, masks):
-    """places int32[k] in the store, symbol int32[k], offsets int64[p+1]: one item per event and symbol that takes it."""
+    """places int32[k] in the store, symbol int32[k], offsets int64[p+1]: one item per event and symbol that takes
+    it."""
     count = 0
     for fill in range(2):
         places, found = np.empty(count * fill, np.int32), np.empty(count * fill, np.int32)
@@ -99,10 +100,39 @@ def _latest(lists, low, head, item):
 
 @njit(cache=True)
 def descend(
-    row, start, end, symbol, offsets, before, lists, list_offsets, root, inner, child, kids, kid_symbol, kid_node,
-    wants, window, ends, end_query, end_window, end_slot, any_order, recent, points, lo, hi, first, skip, out_query, out_rows,
-    limits, counted, part_of,
-):  # fmt: skip
+    row,
+    start,
+    end,
+    symbol,
+    offsets,
+    before,
+    lists,
+    list_offsets,
+    root,
+    inner,
+    child,
+    kids,
+    kid_symbol,
+    kid_node,
+    wants,
+    window,
+    ends,
+    end_query,
+    end_window,
+    end_slot,
+    any_order,
+    recent,
+    points,
+    lo,
+    hi,
+    first,
+    skip,
+    out_query,
+    out_rows,
+    limits,
+    counted,
+    part_of,
+):
     """Answers of the completing items from `first` on, without the first `skip` of that item's.
 
     Returns (answers written, item to go on from or -1, answers of it already written, query over its limit or -1, its

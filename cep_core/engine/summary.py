@@ -1,6 +1,7 @@
 """What follows from an answer's members: its times, its match id, its place in the table.
 
-Enters: answers as members in pattern order: offsets int64[n+1], name int32[k] (code of the element's name) and member int32[k].
+Enters: answers as members in pattern order: offsets int64[n+1], name int32[k] (code of the element's name) and member
+int32[k].
 Leaves: start, end int64[n], the two lanes of match_id uint64[n] (identity.py), and the matches by query.
 Always holds: members that follow each other and have the same name code are one element.
 """

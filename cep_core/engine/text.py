@@ -3,8 +3,8 @@
 Enters: an Arrow string array without nulls in the places that are read.
 Leaves: `where(array)`, int64[4], which any kernel can read: the address of its offsets, the address of its bytes, the
 width of an offset (4 or 8) and the number of bytes. The caller keeps the array alive while a kernel runs.
-Always holds: no byte outside a string's own bytes is read. Addresses, not arrays, enter the kernels, so one compiled kernel
-serves every kind of string array. The byte order is little-endian, as Arrow's.
+Always holds: no byte outside a string's own bytes is read. Addresses, not arrays, enter the kernels, so one compiled
+kernel serves every kind of string array. The byte order is little-endian, as Arrow's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def where(array: pa.Array) -> np.ndarray:
     width = 8 if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type) else 4
     _, offsets, data = array.buffers()
     first = offsets.address + array.offset * width if offsets is not None else 0
-    return np.array([first, data.address if data is not None else 0, width, data.size if data is not None else 0], np.int64)
+    return np.array(
+        [first, data.address if data is not None else 0, width, data.size if data is not None else 0], np.int64
+    )
 
 
 def text(values: list[str] | tuple[str, ...]) -> pa.Array:

@@ -2,12 +2,12 @@
 
 Enters: the store (`Ordered`), the symbols that elements stand for, a `Network` and the range of detection times.
 Leaves: chunks of `Answers`, never larger than asked for.
-Always holds: an answer is found once, at its completing event, by going back through that event's window. Where the window
-holds few events, they are looked at one by one and the network says who wants them; where it holds many more than the node has
-children, each child's own events are found in its symbol's list instead (SASE 4: active instance stacks), so the cost follows
-the answers and not the window. `recent` goes from the latest event back and enters a node again only if that can
-bring something new; what it would discard is not enumerated. A single event with more answers than a chunk holds is resumed
-by counting, so memory stays bounded.
+Always holds: an answer is found once, at its completing event, by going back through that event's window. Where the
+window holds few events, they are looked at one by one and the network says who wants them; where it holds many more
+than the node has children, each child's own events are found in its symbol's list instead (SASE 4: active instance
+stacks), so the cost follows the answers and not the window. `recent` goes from the latest event back and enters a
+node again only if that can bring something new; what it would discard is not enumerated. A single event with more
+answers than a chunk holds is resumed by counting, so memory stays bounded.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Items:
 
 def items(store: Ordered, symbols: Sequence[Symbol]) -> Items:
     """Events that no symbol takes are left out; where each class has one symbol and no filter, nothing is copied."""
-    classes = 1 + max([int(store.cls.max(initial=-1)), *(code for symbol in symbols for code in symbol.classes)], default=0)
+    classes = 1 + max(
+        [int(store.cls.max(initial=-1)), *(code for symbol in symbols for code in symbol.classes)], default=0
+    )
     of_class: list[list[int]] = [[] for _ in range(classes)]
     for number, symbol in enumerate(symbols):
         for code in symbol.classes:
@@ -69,9 +71,13 @@ def items(store: Ordered, symbols: Sequence[Symbol]) -> Items:
         mask_of[[symbol.mask is None for symbol in symbols]] = -1
         stacked = np.stack(masks).astype(np.uint8) if masks else np.empty((0, 0), np.uint8)
         places, symbol_of, offsets = expand_items(
-            store.cls, offsets, np.cumsum([0, *map(len, of_class)]).astype(np.int64),
-            np.array([number for numbers in of_class for number in numbers], np.int32), mask_of.astype(np.int64), stacked,
-        )  # fmt: skip
+            store.cls,
+            offsets,
+            np.cumsum([0, *map(len, of_class)]).astype(np.int64),
+            np.array([number for numbers in of_class for number in numbers], np.int32),
+            mask_of.astype(np.int64),
+            stacked,
+        )
         row, end = row[places], end[places]
         start = end if store.points else start[places]
     lists = np.empty(len(symbol_of), np.int32)
@@ -82,10 +88,16 @@ def items(store: Ordered, symbols: Sequence[Symbol]) -> Items:
 
 
 def walk(
-    events: Items, network: Network, lo_us: int, hi_us: int, ids: Sequence[str], limit: np.ndarray | None = None,
+    events: Items,
+    network: Network,
+    lo_us: int,
+    hi_us: int,
+    ids: Sequence[str],
+    limit: np.ndarray | None = None,
     chunk: int = CHUNK,
-) -> Iterator[Answers]:  # fmt: skip
-    """Matches whose completing event ends in [lo_us, hi_us). limit int64[queries]: most answers per query and partition."""
+) -> Iterator[Answers]:
+    """Matches whose completing event ends in [lo_us, hi_us). limit int64[queries]: most answers per query and
+    partition."""
     points = events.start is events.end
     before = np.empty(len(events.row), np.int32)
     reach(events.offsets, events.row, events.start, events.end, _mode(network), before)
@@ -95,14 +107,44 @@ def walk(
     while True:
         query, rows = np.empty(chunk, np.int32), np.empty((chunk, network.slots), np.int32)
         found, first, skip, over, part = descend(
-            events.row, events.start, events.end, events.symbol, events.offsets, before, events.lists,
-            events.list_offsets, network.root, network.inner, network.child, network.kids, network.kid_symbol,
-            network.kid_node, network.wants, network.window, network.ends, network.end_query, network.end_window, network.end_slot,
-            network.kind == "and", network.recent, points, lo_us, hi_us, first, skip, query, rows, limits, counted, part_of,
-        )  # fmt: skip
+            events.row,
+            events.start,
+            events.end,
+            events.symbol,
+            events.offsets,
+            before,
+            events.lists,
+            events.list_offsets,
+            network.root,
+            network.inner,
+            network.child,
+            network.kids,
+            network.kid_symbol,
+            network.kid_node,
+            network.wants,
+            network.window,
+            network.ends,
+            network.end_query,
+            network.end_window,
+            network.end_slot,
+            network.kind == "and",
+            network.recent,
+            points,
+            lo_us,
+            hi_us,
+            first,
+            skip,
+            query,
+            rows,
+            limits,
+            counted,
+            part_of,
+        )
         if over >= 0:
-            raise LimitError(f"query {ids[over]!r} has more than {limits[over]} answers in partition {part}: narrow its window "
-                             f"or its conditions, use SELECT recent, or raise its limit")  # fmt: skip
+            raise LimitError(
+                f"query {ids[over]!r} has more than {limits[over]} answers in partition {part}: narrow its window "
+                f"or its conditions, use SELECT recent, or raise its limit"
+            )
         if found:
             yield Answers(query[:found], rows[:found])
         if first < 0:

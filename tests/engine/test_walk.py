@@ -1,6 +1,6 @@
 """The shared walk finds what the contract says, by trying every combination of events."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,15 @@ EVER = (-(2**62), 2**62)
 def table(random, count, points, span, sources=2):
     start = random.integers(0, span, count)
     end = start if points else start + random.integers(0, max(span // 8, 1), count)
-    return pa.table({
-        "event_id": [f"e{i}" for i in random.permutation(count)],
-        "source": [f"s{i}" for i in random.integers(0, sources, count)],
-        "event_class": [CLASSES[i] for i in random.integers(0, len(CLASSES), count)],
-        "start_ts": start, "end_ts": end,
-    })  # fmt: skip
+    return pa.table(
+        {
+            "event_id": [f"e{i}" for i in random.permutation(count)],
+            "source": [f"s{i}" for i in random.integers(0, sources, count)],
+            "event_class": [CLASSES[i] for i in random.integers(0, len(CLASSES), count)],
+            "start_ts": start,
+            "end_ts": end,
+        }
+    )
 
 
 def naive(store, symbols, query):
@@ -34,20 +37,29 @@ def naive(store, symbols, query):
     found = set()
     part = store.part
     takes = [
-        [p for p in range(store.count) if store.cls[p] in symbols[s].classes and (symbols[s].mask is None or symbols[s].mask[p])]
+        [
+            p
+            for p in range(store.count)
+            if store.cls[p] in symbols[s].classes and (symbols[s].mask is None or symbols[s].mask[p])
+        ]
         for s in query.symbols
     ]
     if query.kind == "or":
-        choices = [tuple(p if i == slot else -1 for i in range(len(takes))) for slot, own in enumerate(takes) for p in own]
+        choices = [
+            tuple(p if i == slot else -1 for i in range(len(takes))) for slot, own in enumerate(takes) for p in own
+        ]
     else:
         choices = list(product(*takes))
     for binding in choices:
         bound = [p for p in binding if p >= 0]
         if len(set(bound)) < len(bound) or len({part[p] for p in bound}) > 1:
             continue
-        if query.window_us is not None and max(store.end[p] for p in bound) - min(store.start[p] for p in bound) > query.window_us:
+        if (
+            query.window_us is not None
+            and max(store.end[p] for p in bound) - min(store.start[p] for p in bound) > query.window_us
+        ):
             continue
-        if query.kind == "seq" and not all(precedes(store, x, y, query.ordered) for x, y in zip(bound, bound[1:], strict=False)):
+        if query.kind == "seq" and not all(precedes(store, x, y, query.ordered) for x, y in pairwise(bound)):
             continue
         found.add(binding)
     if query.recent:
@@ -81,8 +93,16 @@ def random_queries(random, symbols, count):
     for number in range(count):
         kind = ("seq", "seq", "and", "or")[random.integers(4)]
         size = int(random.integers(1, 5 if kind == "seq" else 4))
-        queries.append(SimpleQuery(number, kind, tuple(int(s) for s in random.integers(0, symbols, size)), int(random.integers(1, 60)),
-                                   bool(random.integers(2)) and kind == "seq", bool(random.integers(2)) and kind == "seq"))  # fmt: skip
+        queries.append(
+            SimpleQuery(
+                number,
+                kind,
+                tuple(int(s) for s in random.integers(0, symbols, size)),
+                int(random.integers(1, 60)),
+                bool(random.integers(2)) and kind == "seq",
+                bool(random.integers(2)) and kind == "seq",
+            )
+        )
     return queries
 
 
@@ -93,14 +113,24 @@ def test_the_walk_equals_the_naive_meaning(seed):
     events = load(table(random, int(random.integers(0, 26)), points, (12, 100)[seed % 3 == 0]), CLASSES)
     store = order(events, key_codes([events.attribute("source")]))
     plain = seed % 4 < 2
-    symbols = [Symbol((code,)) for code in (1, 0, 2, 3)] if plain else [
-        Symbol((0,), random.integers(0, 2, store.count).astype(np.uint8)), Symbol((0, 1)), Symbol((2,)), Symbol((1, 3), random.integers(0, 2, store.count).astype(np.uint8)),
-    ]  # fmt: skip
+    symbols = (
+        [Symbol((code,)) for code in (1, 0, 2, 3)]
+        if plain
+        else [
+            Symbol((0,), random.integers(0, 2, store.count).astype(np.uint8)),
+            Symbol((0, 1)),
+            Symbol((2,)),
+            Symbol((1, 3), random.integers(0, 2, store.count).astype(np.uint8)),
+        ]
+    )
     queries = random_queries(random, len(symbols), 12)
     expected = set().union(*(naive(store, symbols, query) for query in queries))
     assert walked(store, symbols, queries) == expected
     assert walked(store, symbols, queries, chunk=3) == expected
-    alone = [walked(store, symbols, [query if query.number == 0 else query.__class__(0, *list(vars(query).values())[1:])]) for query in queries]
+    alone = [
+        walked(store, symbols, [query if query.number == 0 else query.__class__(0, *list(vars(query).values())[1:])])
+        for query in queries
+    ]
     assert {(number, rows) for number, part in enumerate(alone) for _, rows in part} == expected
 
 
@@ -124,12 +154,18 @@ def test_only_completing_events_in_the_range_count():
     queries = [SimpleQuery(0, "seq", (0, 1), 30), SimpleQuery(1, "and", (2, 1), 30), SimpleQuery(2, "or", (2, 3), None)]
     whole = walked(store, symbols, queries)
     parts = [walked(store, symbols, queries, span=span) for span in ((-(2**62), 20), (20, 41), (41, 2**62))]
-    assert set().union(*parts) == whole and sum(map(len, parts)) == len(whole)
+    assert set().union(*parts) == whole
+    assert sum(map(len, parts)) == len(whole)
     assert all(parts)
 
 
 def test_a_query_over_its_limit_is_named():
-    events = load(pa.table({"event_id": list("abcdef"), "source": ["s"] * 6, "event_class": list("AAABBB"), "ts": [1, 2, 3, 4, 5, 6]}), CLASSES)
+    events = load(
+        pa.table(
+            {"event_id": list("abcdef"), "source": ["s"] * 6, "event_class": list("AAABBB"), "ts": [1, 2, 3, 4, 5, 6]}
+        ),
+        CLASSES,
+    )
     store = order(events)
     queries = [SimpleQuery(0, "seq", (0, 1), 100)]
     symbols = [Symbol((0,)), Symbol((1,))]
@@ -141,9 +177,17 @@ def test_a_query_over_its_limit_is_named():
 def test_recent_does_not_enumerate_what_it_discards():
     """3,000 As and Bs before each C: all combinations would be 10^9 steps; recent takes one."""
     count = 6000
-    events = load(pa.table({"event_id": [str(i) for i in range(count)], "source": ["s"] * count,
-                            "event_class": ["D" if i == 0 else "AB"[i % 2] if i % 100 else "C" for i in range(count)],
-                            "ts": list(range(count))}), CLASSES)  # fmt: skip
+    events = load(
+        pa.table(
+            {
+                "event_id": [str(i) for i in range(count)],
+                "source": ["s"] * count,
+                "event_class": ["D" if i == 0 else "AB"[i % 2] if i % 100 else "C" for i in range(count)],
+                "ts": list(range(count)),
+            }
+        ),
+        CLASSES,
+    )
     store = order(events)
     symbols = [Symbol((code,)) for code in range(4)]
     found = walked(store, symbols, [SimpleQuery(0, "seq", (3, 0, 1, 2), count, True)])

@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 THREADS = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 PEERS = ("duckdb", "polars")
@@ -82,7 +83,7 @@ def main() -> int:
     parser.add_argument("--measure", nargs=2, metavar=("CASE", "ENGINE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(*options.measure, options.events, options.repeat)))
+        print(json.dumps(measure(options.measure[0], options.measure[1], options.events, options.repeat)))
         return 0
     rows, failed = [], False
     print(f"{'case':30}{'engine':12}{'seconds':>9}{'events/s':>12}{'matches':>10}{'peak MB':>9}{'vs best peer':>14}")
@@ -112,7 +113,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _in_process(name: str, engine: str, options: argparse.Namespace) -> dict:
+def _in_process(name: str, engine: str, options: argparse.Namespace) -> dict[str, Any]:
     command = [
         sys.executable,
         "-m",
@@ -128,10 +129,11 @@ def _in_process(name: str, engine: str, options: argparse.Namespace) -> dict:
     done = subprocess.run(command, env=os.environ | THREADS, check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{name}: {engine} failed, see above")
-    return json.loads(done.stdout.splitlines()[-1])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
-def measure(name: str, engine: str, events: int, repeat: int) -> dict:
+def measure(name: str, engine: str, events: int, repeat: int) -> dict[str, Any]:
     """One engine on one case, in this process."""
     import pyarrow as pa
 
@@ -175,7 +177,7 @@ def measure(name: str, engine: str, events: int, repeat: int) -> dict:
     }
 
 
-def digest(found) -> str:
+def digest(found: Any) -> str:
     """The same for the same rows in any order: sum and xor of a 64-bit hash of each."""
     import numpy as np
     import pyarrow as pa

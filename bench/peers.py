@@ -68,11 +68,9 @@ def polars(workload: Workload) -> pa.Table:
     first = workload.patterns[0]
     size, widest = len(first.classes), max(p.window_us for p in workload.patterns)
     last = size - 1
-    patterns = pl.from_arrow(pattern_table(workload)).lazy().with_row_index("p")
+    patterns = pl.DataFrame(pattern_table(workload)).lazy().with_row_index("p")
     events = (
-        pl.from_arrow(workload.events)
-        .lazy()
-        .select("event_id", "source", "event_class", "ts", b=pl.col("ts") // widest)
+        pl.DataFrame(workload.events).lazy().select("event_id", "source", "event_class", "ts", b=pl.col("ts") // widest)
     )
     wanted = {name for pattern in workload.patterns for name in pattern.classes}
     events = events.filter(pl.col("event_class").is_in(list(wanted)))

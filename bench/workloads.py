@@ -8,6 +8,7 @@ asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal as OneOf
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ class Pattern:
     """One query of three or more single-event elements, as the peers need it. kind: seq, and, or."""
 
     id: str
-    kind: str
+    kind: OneOf["seq", "and", "or"]
     classes: tuple[str, ...]
     window_us: int
     select: str
@@ -42,7 +43,14 @@ class Workload:
 
 
 def w1(
-    events: int, sources: int, queries: int, select: str, kind: str, ordered: bool, size: int, seed: int = 11
+    events: int,
+    sources: int,
+    queries: int,
+    select: str,
+    kind: OneOf["seq", "and", "or"],
+    ordered: bool,
+    size: int,
+    seed: int = 11,
 ) -> Workload:
     """SCEMon: 50 classes, one event per source every 30 minutes on average, windows of 200 to 240 minutes."""
     random = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ Always holds: a class's code is its position in the classes wanted; without any 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,11 +56,12 @@ def _table(names: pa.Array) -> np.ndarray:
     size = 16
     while size < 4 * len(names):
         size *= 2
-    return _fill(where(names), len(names), np.full(size, _EMPTY, np.int32))
+    result: np.ndarray = _fill(where(names), len(names), np.full(size, _EMPTY, np.int32))
+    return result
 
 
 @njit(cache=True)
-def _fill(names, count, table):
+def _fill(names: Any, count: Any, table: Any) -> Any:
     mask = len(table) - 1
     for code in range(count):
         address, size = span(names, code)
@@ -71,7 +73,7 @@ def _fill(names, count, table):
 
 
 @njit(cache=True)
-def encode(column, names, table, codes, rows):
+def encode(column: Any, names: Any, table: Any, codes: Any, rows: Any) -> Any:
     """Writes codes int32[n] and rows int64[n] of the rows whose class is among the names; returns how many."""
     mask = len(table) - 1
     kept = 0

@@ -10,6 +10,7 @@ only ids with an equal hash are compared as strings and column by column. So uni
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ def _bits(wanted: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _suspects(hashed, seen, again):
+def _suspects(hashed: Any, seen: Any, again: Any) -> Any:
     """int64: ascending places of every id whose hash may be shared: all true ones, few others."""
     mask = U64(len(seen) * 64 - 1)
     small = U64(len(again) * 64 - 1)

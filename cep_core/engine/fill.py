@@ -7,6 +7,8 @@ numpy, not in the kernels: numpy asks the system for large pages, which makes wr
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -17,7 +19,8 @@ _HEX = np.frombuffer("".join(f"{value:02x}" for value in range(256)).encode(), n
 
 def gather(places: np.ndarray, values: np.ndarray) -> np.ndarray:
     """values int64[...] at places, as int64[n]."""
-    return _gather(places, values, np.empty(len(places), np.int64))
+    result: np.ndarray = _gather(places, values, np.empty(len(places), np.int64))
+    return result
 
 
 def gather_members(
@@ -50,18 +53,19 @@ def picked_strings(places: np.ndarray, strings: np.ndarray) -> tuple[np.ndarray,
 
 def hex_ids(rows: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """The 32 hex digits of each match id, one after the other: uint16[16 n], two digits each."""
-    return _hex_ids(rows, one, two, np.empty(16 * len(rows), np.uint16))
+    result: np.ndarray = _hex_ids(rows, one, two, np.empty(16 * len(rows), np.uint16))
+    return result
 
 
 @njit(cache=True)
-def _gather(places, values, out):
+def _gather(places: Any, values: Any, out: Any) -> Any:
     for index in range(len(places)):
         out[index] = values[places[index]]
     return out
 
 
 @njit(cache=True)
-def _list_offsets(rows, offsets, lists):
+def _list_offsets(rows: Any, offsets: Any, lists: Any) -> Any:
     lists[0] = 0
     for index in range(len(rows)):
         answer = rows[index]
@@ -70,7 +74,7 @@ def _list_offsets(rows, offsets, lists):
 
 
 @njit(cache=True)
-def _list_values(rows, offsets, name, member, names, members):
+def _list_values(rows: Any, offsets: Any, name: Any, member: Any, names: Any, members: Any) -> Any:
     place = 0
     for index in range(len(rows)):
         for source in range(offsets[rows[index]], offsets[rows[index] + 1]):
@@ -79,7 +83,7 @@ def _list_values(rows, offsets, name, member, names, members):
 
 
 @njit(cache=True)
-def _coded_sizes(places, codes, names, offsets):
+def _coded_sizes(places: Any, codes: Any, names: Any, offsets: Any) -> Any:
     offsets[0] = 0
     total = np.int64(0)
     for index in range(len(places)):
@@ -90,7 +94,7 @@ def _coded_sizes(places, codes, names, offsets):
 
 
 @njit(cache=True)
-def _coded_bytes(places, codes, names, offsets, data):
+def _coded_bytes(places: Any, codes: Any, names: Any, offsets: Any, data: Any) -> Any:
     base, limit = np.int64(data.ctypes.data), names[1] + names[3]
     for index in range(len(places)):
         code = codes[places[index]] if len(codes) else places[index]
@@ -99,7 +103,7 @@ def _coded_bytes(places, codes, names, offsets, data):
 
 
 @njit(cache=True)
-def _picked_sizes(places, strings, offsets):
+def _picked_sizes(places: Any, strings: Any, offsets: Any) -> Any:
     offsets[0] = 0
     total = np.int64(0)
     for index in range(len(places)):
@@ -109,7 +113,7 @@ def _picked_sizes(places, strings, offsets):
 
 
 @njit(cache=True)
-def _picked_bytes(places, strings, offsets, data):
+def _picked_bytes(places: Any, strings: Any, offsets: Any, data: Any) -> Any:
     base, limit = np.int64(data.ctypes.data), strings[1] + strings[3]
     for index in range(len(places)):
         ask(strings, places, index)
@@ -118,7 +122,7 @@ def _picked_bytes(places, strings, offsets, data):
 
 
 @njit(cache=True)
-def _hex_ids(rows, one, two, out):
+def _hex_ids(rows: Any, one: Any, two: Any, out: Any) -> Any:
     for index in range(len(rows)):
         place = 16 * index
         left, right = one[rows[index]], two[rows[index]]

@@ -9,6 +9,7 @@ Strings are compared by their bytes, numbers by value (0.0 equals -0.0), never b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,8 @@ def _column_codes(column: pa.Array) -> np.ndarray:
     if pa.types.is_string_view(kind):
         column, kind = column.cast(pa.large_string()), pa.large_string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _string_codes(where(column), missing, np.empty(len(column), np.int32))
+        result: np.ndarray = _string_codes(where(column), missing, np.empty(len(column), np.int32))
+        return result
     if pa.types.is_floating(kind):
         numbers = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # adding 0.0 turns -0.0 into 0.0
         return _number_codes(numbers.view(np.int64), np.isnan(numbers) | missing if len(missing) else np.isnan(numbers))
@@ -58,14 +60,18 @@ def _number_codes(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     if len(values) and not len(missing):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:
-            return _dense_codes(values, low, np.full(high - low + 1, -1, np.int32), np.empty(len(values), np.int32))
+            result: np.ndarray = _dense_codes(
+                values, low, np.full(high - low + 1, -1, np.int32), np.empty(len(values), np.int32)
+            )
+            return result
     frozen = values.view()
     frozen.flags.writeable = False
-    return _sparse_codes(frozen, missing, np.empty(len(values), np.int32))
+    result = _sparse_codes(frozen, missing, np.empty(len(values), np.int32))
+    return result
 
 
 @njit(cache=True)
-def _dense_codes(values, low, table, out):
+def _dense_codes(values: Any, low: Any, table: Any, out: Any) -> Any:
     count = 0
     for row in range(len(values)):
         place = values[row] - low
@@ -79,7 +85,7 @@ def _dense_codes(values, low, table, out):
 
 
 @njit(cache=True)
-def _sparse_codes(values, missing, out):
+def _sparse_codes(values: Any, missing: Any, out: Any) -> Any:
     table = np.full(1024, -1, np.int32)
     known = np.empty(256, np.int64)
     count = 0
@@ -106,7 +112,7 @@ def _sparse_codes(values, missing, out):
 
 
 @njit(cache=True)
-def _grown(known, count):
+def _grown(known: Any, count: Any) -> Any:
     """Twice the room for numbers, and their table at most a quarter full."""
     more = np.empty(2 * count, np.int64)
     more[:count] = known
@@ -121,7 +127,7 @@ def _grown(known, count):
 
 
 @njit(cache=True)
-def _string_codes(column, missing, out):
+def _string_codes(column: Any, missing: Any, out: Any) -> Any:
     table = np.full(1024, -1, np.int32)
     marks = np.empty(256, np.uint64)  # the hash and the first row of each code
     first = np.empty(256, np.int64)
@@ -161,7 +167,7 @@ def _string_codes(column, missing, out):
 
 
 @njit(cache=True)
-def _grown_strings(marks, first, count):
+def _grown_strings(marks: Any, first: Any, count: Any) -> Any:
     more, rows = np.empty(2 * count, np.uint64), np.empty(2 * count, np.int64)
     more[:count] = marks
     rows[:count] = first

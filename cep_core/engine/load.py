@@ -174,14 +174,17 @@ def _microseconds(values: pa.Array, name: str) -> np.ndarray:
         plain = values.view(pa.int64()).to_numpy()
         match kind.unit:
             case "us":
-                return plain
+                result: np.ndarray = plain
+                return result
             case "ns":
-                return plain // 1000
+                result = plain // 1000
+                return result
             case unit:
                 scale = 1_000_000 if unit == "s" else 1000
                 if len(plain) and max(-int(plain.min()), int(plain.max())) > 2**63 // scale - 1:
                     raise EventError(f"column {name!r} has times that do not fit in 64 bits as microseconds")
-                return plain * scale
+                result = plain * scale
+                return result
     if pa.types.is_integer(kind):
         return np.ascontiguousarray(values.cast(pa.int64()).to_numpy())
     raise EventError(f"column {name!r} is {kind}; times are timestamps or whole microseconds as integers")
@@ -196,7 +199,8 @@ def _tie(values: pa.Array) -> np.ndarray | None:
     if pa.types.is_integer(values.type) and values.type != pa.uint64():
         numbers = values.cast(pa.int64()).fill_null(lowest).to_numpy()
         if not values.null_count or int((numbers == lowest).sum()) == values.null_count:
-            return numbers.copy()
+            result: np.ndarray = numbers.copy()
+            return result
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     order = pc.sort_indices(coded.dictionary).to_numpy()
     rank = np.empty(len(order), np.int64)

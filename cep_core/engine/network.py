@@ -127,16 +127,16 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
                 child[place * symbols + symbol] = new[after]
         counts.append(len(kid_symbol))
         wants.append((1 << 64) - 1 if endings[old] else sum({1 << (symbol & 63) for symbol in kids[old]}))
-    slots = max(len(query.symbols) for query in queries)
+    width = max(len(query.symbols) for query in queries)
     ended = [ending for old in order for ending in endings[old]]
-    end_slot = np.full((len(ended), slots), -1, np.int32)
+    end_slot = np.full((len(ended), width), -1, np.int32)
     for row, ending in enumerate(ended):
         end_slot[row, : len(ending[2])] = ending[2]
     return Network(
         kind,
         recent,
         ordered,
-        slots,
+        width,
         max(query.number for query in queries) + 1,
         root,
         inner,

@@ -10,6 +10,7 @@ of queries (SCEMon 4: one queue of events for all queries and sources).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -84,7 +85,7 @@ def _tie_breakers(events: Events) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(cache=True)
-def _is_sorted(codes, end):
+def _is_sorted(codes: Any, end: Any) -> Any:
     """Whether no row has to move but for ties: codes ascend from 0 without null, ends ascend in each partition."""
     if len(codes) and codes[0] < 0:
         return False
@@ -95,7 +96,7 @@ def _is_sorted(codes, end):
 
 
 @njit(cache=True)
-def _counts(codes, parts):
+def _counts(codes: Any, parts: Any) -> Any:
     """int64[parts+1]: where each partition begins."""
     offsets = np.zeros(parts + 1, np.int64)
     for row in range(len(codes)):
@@ -107,7 +108,7 @@ def _counts(codes, parts):
 
 
 @njit(cache=True)
-def _distribute(codes, end, cls, offsets, times, payload):
+def _distribute(codes: Any, end: Any, cls: Any, offsets: Any, times: Any, payload: Any) -> Any:
     """Writes times int64[m] and payload int64[m] = class << 32 | row, by partition."""
     free = offsets.copy()
     for row in range(len(codes)):
@@ -120,7 +121,7 @@ def _distribute(codes, end, cls, offsets, times, payload):
 
 
 @njit(cache=True)
-def _unpack(payload, row, cls):
+def _unpack(payload: Any, row: Any, cls: Any) -> Any:
     for place in range(len(payload)):
         row[place] = payload[place] & 0xFFFFFFFF
         cls[place] = payload[place] >> 32
@@ -128,7 +129,7 @@ def _unpack(payload, row, cls):
 
 
 @njit(cache=True)
-def settle_ties(offsets, end, row, start, tie, ids):
+def settle_ties(offsets: Any, end: Any, row: Any, start: Any, tie: Any, ids: Any) -> Any:
     """Sorts each run of equal ends in a partition by (start, tie, event_id), in place in row int32[m]; says whether
     anything moved. start, tie and ids are those of Events."""
     moved = False
@@ -150,7 +151,7 @@ def settle_ties(offsets, end, row, start, tie, ids):
 
 
 @njit(cache=True)
-def _before(one, two, start, tie, ids):
+def _before(one: Any, two: Any, start: Any, tie: Any, ids: Any) -> Any:
     if start[one] != start[two]:
         return start[one] < start[two]
     if len(tie) and tie[one] != tie[two]:
@@ -161,7 +162,7 @@ def _before(one, two, start, tie, ids):
 
 
 @njit(cache=True)
-def _merge_rows(row, low, high, spare, start, tie, ids):
+def _merge_rows(row: Any, low: Any, high: Any, spare: Any, start: Any, tie: Any, ids: Any) -> Any:
     moved = False
     width = 8
     for begin in range(low, high, width):

@@ -9,6 +9,8 @@ ties.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -23,7 +25,9 @@ def sort_runs(lows: np.ndarray, highs: np.ndarray, keys: np.ndarray, payload: np
 
 
 @njit(cache=True)
-def _sort_runs(lows, highs, keys, payload, longest, bins, spare_keys, spare):
+def _sort_runs(
+    lows: Any, highs: Any, keys: Any, payload: Any, longest: Any, bins: Any, spare_keys: Any, spare: Any
+) -> Any:
     if longest <= _SMALL:
         for run in range(len(lows)):
             _insertion(keys, payload, lows[run], highs[run])
@@ -37,7 +41,7 @@ def _sort_runs(lows, highs, keys, payload, longest, bins, spare_keys, spare):
 
 
 @njit(cache=True)
-def _insertion(keys, payload, low, high):
+def _insertion(keys: Any, payload: Any, low: Any, high: Any) -> Any:
     for place in range(low + 1, high):
         key, load = keys[place], payload[place]
         hole = place
@@ -48,7 +52,7 @@ def _insertion(keys, payload, low, high):
 
 
 @njit(cache=True)
-def _spread(keys, payload, low, high, bins, spare_keys, spare):
+def _spread(keys: Any, payload: Any, low: Any, high: Any, bins: Any, spare_keys: Any, spare: Any) -> Any:
     least, most, ascending = keys[low], keys[low], True
     for place in range(low + 1, high):
         key = keys[place]
@@ -83,7 +87,7 @@ def _spread(keys, payload, low, high, bins, spare_keys, spare):
 
 
 @njit(cache=True)
-def _merge(keys, payload, low, high, spare_keys, spare):
+def _merge(keys: Any, payload: Any, low: Any, high: Any, spare_keys: Any, spare: Any) -> Any:
     width = 16
     for begin in range(low, high, width):
         _insertion(keys, payload, begin, min(begin + width, high))
@@ -104,7 +108,7 @@ def _merge(keys, payload, low, high, spare_keys, spare):
 
 
 @njit(cache=True)
-def equal_runs(lows, highs, keys):
+def equal_runs(lows: Any, highs: Any, keys: Any) -> Any:
     """(lows, highs) int64: the stretches of two or more equal keys inside sorted runs."""
     count = 0
     for fill in range(2):
@@ -128,7 +132,7 @@ def equal_runs(lows, highs, keys):
 
 
 @njit(cache=True)
-def next_keys(lows, highs, keys, payload, values):
+def next_keys(lows: Any, highs: Any, keys: Any, payload: Any, values: Any) -> Any:
     """Writes values int64[...] of each payload as the keys of these runs."""
     for run in range(len(lows)):
         for place in range(lows[run], highs[run]):

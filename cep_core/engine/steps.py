@@ -6,6 +6,8 @@ Always holds: nothing here depends on a query's text; one compiled kernel serves
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -14,7 +16,7 @@ _ONE, _EVERY = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @njit(cache=True)
-def expand_items(cls, offsets, of_class, symbols, mask_of, masks):
+def expand_items(cls: Any, offsets: Any, of_class: Any, symbols: Any, mask_of: Any, masks: Any) -> Any:
     """places int32[k] in the store, symbol int32[k], offsets int64[p+1]: one item per event and symbol that takes
     it."""
     count = 0
@@ -36,7 +38,7 @@ def expand_items(cls, offsets, of_class, symbols, mask_of, masks):
 
 
 @njit(cache=True)
-def symbol_lists(symbol, symbols, out):
+def symbol_lists(symbol: Any, symbols: Any, out: Any) -> Any:
     """Writes out int32[k], items by symbol, ascending; returns int64[symbols+1], where each symbol's begin."""
     offsets = np.zeros(symbols + 1, np.int64)
     for item in range(len(symbol)):
@@ -51,7 +53,7 @@ def symbol_lists(symbol, symbols, out):
 
 
 @njit(cache=True)
-def reach(offsets, row, start, end, mode, out):
+def reach(offsets: Any, row: Any, start: Any, end: Any, mode: Any, out: Any) -> Any:
     """Writes out int32[k]: the last item that may stand before each; below the partition's first where there is none.
 
     Ends ascend, so the items that precede one are a prefix of its partition: end < start (mode 0), end <= start and
@@ -62,7 +64,7 @@ def reach(offsets, row, start, end, mode, out):
             if item > low and row[item] == row[item - 1]:
                 out[item] = out[item - 1]
                 continue
-            last = item - 1
+            last: Any = item - 1
             if mode < 2 and last >= low:
                 begin = start[item]
                 if item > low and start[item - 1] == begin and end[item - 1] == end[item] and mode == 0:
@@ -80,7 +82,7 @@ def reach(offsets, row, start, end, mode, out):
 
 
 @njit(cache=True)
-def _latest(lists, low, head, item):
+def _latest(lists: Any, low: Any, head: Any, item: Any) -> Any:
     """The greatest index in lists[low..head] whose item is at most `item`, or low - 1: by doubling steps back."""
     if head < low or lists[head] <= item:
         return head
@@ -100,39 +102,39 @@ def _latest(lists, low, head, item):
 
 @njit(cache=True)
 def descend(
-    row,
-    start,
-    end,
-    symbol,
-    offsets,
-    before,
-    lists,
-    list_offsets,
-    root,
-    inner,
-    child,
-    kids,
-    kid_symbol,
-    kid_node,
-    wants,
-    window,
-    ends,
-    end_query,
-    end_window,
-    end_slot,
-    any_order,
-    recent,
-    points,
-    lo,
-    hi,
-    first,
-    skip,
-    out_query,
-    out_rows,
-    limits,
-    counted,
-    part_of,
-):
+    row: Any,
+    start: Any,
+    end: Any,
+    symbol: Any,
+    offsets: Any,
+    before: Any,
+    lists: Any,
+    list_offsets: Any,
+    root: Any,
+    inner: Any,
+    child: Any,
+    kids: Any,
+    kid_symbol: Any,
+    kid_node: Any,
+    wants: Any,
+    window: Any,
+    ends: Any,
+    end_query: Any,
+    end_window: Any,
+    end_slot: Any,
+    any_order: Any,
+    recent: Any,
+    points: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    skip: Any,
+    out_query: Any,
+    out_rows: Any,
+    limits: Any,
+    counted: Any,
+    part_of: Any,
+) -> Any:
     """Answers of the completing items from `first` on, without the first `skip` of that item's.
 
     Returns (answers written, item to go on from or -1, answers of it already written, query over its limit or -1, its

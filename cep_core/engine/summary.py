@@ -8,6 +8,8 @@ Always holds: members that follow each other and have the same name code are one
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -29,7 +31,7 @@ def flatten(
 
 
 @njit(cache=True)
-def _used(rows, offsets):
+def _used(rows: Any, offsets: Any) -> Any:
     count, slots = rows.shape
     offsets[0] = 0
     used = 0
@@ -41,7 +43,7 @@ def _used(rows, offsets):
 
 
 @njit(cache=True)
-def _flatten(query, rows, base, name_of, name, member):
+def _flatten(query: Any, rows: Any, base: Any, name_of: Any, name: Any, member: Any) -> Any:
     count, slots = rows.shape
     place = 0
     for answer in range(count):
@@ -54,7 +56,7 @@ def _flatten(query, rows, base, name_of, name, member):
 
 
 @njit(cache=True)
-def name_hashes(names, count):
+def name_hashes(names: Any, count: Any) -> Any:
     """uint64[count, 2]: both lanes of each string."""
     out = np.empty((count, 2), np.uint64)
     for code in range(count):
@@ -64,7 +66,21 @@ def name_hashes(names, count):
 
 
 @njit(cache=True)
-def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash, first, last, one, two):
+def summary(
+    query: Any,
+    offsets: Any,
+    name: Any,
+    member: Any,
+    start: Any,
+    end: Any,
+    ids: Any,
+    query_hash: Any,
+    name_hash: Any,
+    first: Any,
+    last: Any,
+    one: Any,
+    two: Any,
+) -> Any:
     """Writes first int64[n] (start), last int64[n] (end) and the lanes one and two uint64[n]."""
     for answer in range(len(query)):
         low, high = offsets[answer], offsets[answer + 1]
@@ -92,13 +108,13 @@ def summary(query, offsets, name, member, start, end, ids, query_hash, name_hash
 
 
 @njit(inline="always")
-def _step(state, word, factor):
+def _step(state: Any, word: Any, factor: Any) -> Any:
     state = (state ^ word) * factor
     return state ^ (state >> U64(32))
 
 
 @njit(cache=True)
-def by_query(query, queries, detection, order, keys):
+def by_query(query: Any, queries: Any, detection: Any, order: Any, keys: Any) -> Any:
     """Writes order int64[n] and detection in that order int64[n]; returns offsets int64[queries+1]: a counting sort."""
     offsets = np.zeros(queries + 1, np.int64)
     for answer in range(len(query)):

@@ -9,9 +9,11 @@ kernel serves every kind of string array. The byte order is little-endian, as Ar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -35,12 +37,12 @@ def text(values: list[str] | tuple[str, ...]) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _loader(bits: int):
+def _loader(bits: int) -> Any:
     @intrinsic
-    def load(typingctx, address):
+    def load(typingctx: Any, address: Any) -> Any:
         """The unsigned integer at this address, aligned or not."""
 
-        def generate(context, builder, signature, args):
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
             value = builder.load(pointer, align=1)
             return value if bits == 64 else builder.zext(value, ir.IntType(64))
@@ -53,12 +55,12 @@ def _loader(bits: int):
 load8, load32, load64 = _loader(8), _loader(32), _loader(64)
 
 
-def _storer(bits: int):
+def _storer(bits: int) -> Any:
     @intrinsic
-    def store(typingctx, address, value):
+    def store(typingctx: Any, address: Any, value: Any) -> Any:
         """Writes the low bits of value at this address, aligned or not."""
 
-        def generate(context, builder, signature, args):
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             number = args[1] if bits == 64 else builder.trunc(args[1], ir.IntType(bits))
             builder.store(number, builder.inttoptr(args[0], ir.IntType(bits).as_pointer()), align=1)
             return context.get_dummy_value()
@@ -72,10 +74,10 @@ store8, store64 = _storer(8), _storer(64)
 
 
 @intrinsic
-def prefetch(typingctx, address):
+def prefetch(typingctx: Any, address: Any) -> Any:
     """Asks for the cache line at this address; harmless for any address."""
 
-    def generate(context, builder, signature, args):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
@@ -89,16 +91,16 @@ AHEAD = 24  # how many strings ahead a loop over scattered rows asks for
 
 
 @njit(inline="always")
-def ask(view, rows, place):
+def ask(view: Any, rows: Any, place: Any) -> Any:
     """Asks for the string of rows[place + AHEAD], and for the offsets of one further on. Scattered rows would otherwise
     cost the wait for two cache misses each."""
     if place + 2 * AHEAD < len(rows):
-        prefetch(view[0] + view[2] * rows[place + 2 * AHEAD])
+        prefetch(view[0] + view[2] * rows[place + 2 * AHEAD])  # type: ignore[call-arg]
         prefetch(span(view, rows[place + AHEAD])[0])
 
 
 @njit(inline="always")
-def span(view, row):
+def span(view: Any, row: Any) -> Any:
     """Address of a string's first byte and its length."""
     if view[2] == 4:
         base = view[0] + 4 * row
@@ -110,7 +112,7 @@ def span(view, row):
 
 
 @njit(inline="always")
-def tail(address, size, rest):
+def tail(address: Any, size: Any, rest: Any) -> Any:
     """The last `rest` bytes (1 to 7) of a string of `size` bytes, as one word padded with zeros."""
     if size >= 8:
         return load64(address + size - 8) >> U64(8 * (8 - rest))
@@ -125,7 +127,7 @@ def tail(address, size, rest):
 
 
 @njit(inline="always")
-def mix(value):
+def mix(value: Any) -> Any:
     """The finish of a hash: every bit of the value changes about half of the bits."""
     value = (value ^ (value >> U64(30))) * _F1
     value = (value ^ (value >> U64(27))) * _F2
@@ -133,7 +135,7 @@ def mix(value):
 
 
 @njit(inline="always")
-def hash_one(address, size):
+def hash_one(address: Any, size: Any) -> Any:
     """The first lane of a string's hash (identity.py defines both)."""
     state = _S1
     for word in range(size >> 3):
@@ -147,7 +149,7 @@ def hash_one(address, size):
 
 
 @njit(inline="always")
-def hash_two(address, size):
+def hash_two(address: Any, size: Any) -> Any:
     """Both lanes of a string's hash."""
     one, two = _S1, _S2
     for word in range(size >> 3):
@@ -167,7 +169,7 @@ def hash_two(address, size):
 
 
 @njit(inline="always")
-def same(address, size, other, other_size):
+def same(address: Any, size: Any, other: Any, other_size: Any) -> Any:
     if size != other_size:
         return False
     for word in range(size >> 3):
@@ -178,7 +180,7 @@ def same(address, size, other, other_size):
 
 
 @njit(inline="always")
-def less(address, size, other, other_size):
+def less(address: Any, size: Any, other: Any, other_size: Any) -> Any:
     """Whether the first string comes before the other by its UTF-8 bytes."""
     for place in range(min(size, other_size)):
         left, right = load8(address + place), load8(other + place)
@@ -188,7 +190,7 @@ def less(address, size, other, other_size):
 
 
 @njit(inline="always")
-def copy(source, size, target, end_of_source):
+def copy(source: Any, size: Any, target: Any, end_of_source: Any) -> Any:
     """Copies a string; up to 7 bytes after it in the target are overwritten, so the target needs that much room."""
     done = 0
     while done < size and source + done + 8 <= end_of_source:
@@ -201,11 +203,12 @@ def copy(source, size, target, end_of_source):
 
 def hashes(array: pa.Array) -> np.ndarray:
     """uint64[n]: the first lane of each string's hash."""
-    return _hashes(where(array), np.empty(len(array), np.uint64))
+    result: np.ndarray = _hashes(where(array), np.empty(len(array), np.uint64))
+    return result
 
 
 @njit(cache=True)
-def _hashes(view, out):
+def _hashes(view: Any, out: Any) -> Any:
     for row in range(len(out)):
         address, size = span(view, row)
         out[row] = hash_one(address, size)

@@ -120,11 +120,11 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
     child = np.full(inner * symbols if inner * symbols <= MAX_TABLE else 0, -1, np.int32)
     kid_symbol, kid_node, counts, wants = [], [], [0], []
     for place, old in enumerate(order[:inner]):
-        for symbol, after in sorted(kids[old].items()):
+        for symbol, kid in sorted(kids[old].items()):
             kid_symbol.append(symbol)
-            kid_node.append(int(new[after]))
+            kid_node.append(int(new[kid]))
             if len(child):
-                child[place * symbols + symbol] = new[after]
+                child[place * symbols + symbol] = new[kid]
         counts.append(len(kid_symbol))
         wants.append((1 << 64) - 1 if endings[old] else sum({1 << (symbol & 63) for symbol in kids[old]}))
     width = max(len(query.symbols) for query in queries)

@@ -64,6 +64,7 @@ def _spread(keys: Any, payload: Any, low: Any, high: Any, bins: Any, spare_keys:
     scale = (
         count / (np.float64(most) - np.float64(least) + 1.0) * 0.999999
     )  # floats keep the order, and stay below count
+    number: Any = 0
     bins[: count + 1] = 0
     for place in range(low, high):
         bins[np.int64((np.float64(keys[place]) - np.float64(least)) * scale) + 1] += 1

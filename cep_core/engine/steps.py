@@ -142,6 +142,7 @@ def descend(
     """
     symbols = len(root)
     depth_most = out_rows.shape[1]
+    item: Any = 0
     room = len(out_query)
     written = 0
     chain, node_at = np.empty(depth_most, np.int64), np.empty(depth_most, np.int64)

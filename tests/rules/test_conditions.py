@@ -76,6 +76,7 @@ VALUES = (
     returned("length", FULL, "length(a.s)", "4"),
     returned("abs", FULL, "abs(a.y)", "7"),
     returned("distance", FULL, "distance(0, 0, 3, a.x - 3)", "5.0"),
+    returned("haversine in metres: one degree of the equator", FULL, "round(haversine(0, 0, 0, a.x - 6))", "111195.0"),
     returned("a boolean", FULL, "a.k", "true"),
     returned("a time", FULL, "a.ts", "1970-01-01T00:00:01.000000Z"),
     returned("NULL in, NULL out", FULL, "a.x + a.q", "null"),

@@ -1,7 +1,7 @@
 """One engine call: what runs inside a Spark Python worker.
 
 Enters: the rows of one task, in batches, sorted by source and time. Leaves: chunks: matches (or a state) as Arrow
-streams in a binary column, with counts; `unpack` turns the chunks of matches into rows without a Python object per match.
+streams in a binary column, with counts; `unpack` turns chunks of matches into rows without a Python object per match.
 Always holds: a call holds its events and one chunk of answers, never all of them; only matches of the group's targets
 that are detected in the task's range leave it.
 """
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.distribute import Task
-from jobs.route import CLASS, TASK, Frame
+from jobs.route import CLASS, NULL, TASK, Frame
 
 CHUNK_SCHEMA = "kind string, rows bigint, matches bigint, chunk binary"
 MATCH_SCHEMA = (
@@ -95,10 +95,13 @@ def make_call(
 
 def gather(batches: Iterator[pd.DataFrame], frame: Frame) -> pa.Table:
     """The batches as one Arrow table with the columns that the engine reads."""
-    parts: dict[str, list[pa.Array]] = {name: [] for name in (CLASS, *frame.columns)}
+    parts: dict[str, list[pa.Array]] = {name: [] for name in (CLASS, *frame.plain, *(n for n, _ in frame.flagged))}
     for batch in batches:
-        for name, held in parts.items():
-            held.append(pa.array(batch[name], from_pandas=True))
+        for name in (CLASS, *frame.plain):
+            parts[name].append(pa.array(batch[name], from_pandas=True))
+        for name, kind in frame.flagged:
+            numbers = pa.array(batch[name].to_numpy(), pa.int64(), mask=batch[name + NULL].to_numpy())
+            parts[name].append(numbers.cast(_US) if kind == "timestamp" else numbers)
     codes = np.concatenate([chunk.to_numpy() for chunk in parts.pop(CLASS)]).astype(np.int32)
     columns: dict[str, Any] = {"event_class": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(frame.classes))}
     for name, held in parts.items():
@@ -109,11 +112,11 @@ def gather(batches: Iterator[pd.DataFrame], frame: Frame) -> pa.Table:
 
 
 def _alike(held: list[pa.Array]) -> list[pa.Array]:
-    """One type for all batches: pandas turns whole numbers with nulls into floats, and a batch of nulls has no type."""
-    kinds = {chunk.type for chunk in held if not pa.types.is_null(chunk.type)}
-    if len(kinds) == 1 and not any(pa.types.is_null(chunk.type) for chunk in held):
+    """One type for all batches: a batch that holds only nulls has none of its own."""
+    kinds = {chunk.type for chunk in held}
+    if len(kinds) == 1:
         return held
-    kind = next((k for k in kinds if not pa.types.is_floating(k)), next(iter(kinds), pa.null()))
+    kind = next(kind for kind in kinds if not pa.types.is_null(kind))
     return [chunk.cast(kind) for chunk in held]
 
 

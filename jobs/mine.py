@@ -252,7 +252,8 @@ def frame_of(workload: Workload, layouts: Sequence[Layout]) -> Frame:
     queries = {name for layout in layouts for name in layout.group.queries}
     read = {a for name in queries for c, a in workload.checked[name].attributes if c in classes}
     read |= {a for layout in layouts for c, a in layout.group.key_of.items()}
-    return Frame(classes, tuple(sorted(read - {"source"})), *workload.shape(classes))
+    types = workload.declarations.attribute_types()
+    return Frame(classes, tuple((name, types[name]) for name in sorted(read - {"source"})), *workload.shape(classes))
 
 
 def call_engine(routed: DataFrame, tasks: Any, work: Any, frame: Frame, engine: Engine) -> DataFrame:

@@ -72,6 +72,8 @@ def history_range(
     events = read_primitives(spark, settings, workload.declarations, workload.classes, (), None, None, versions)
     first, last = events.agg(F.min("end_ts"), F.max("end_ts")).collect()[0]
     if first is None:
-        raise EventError(f"the tables of {', '.join(workload.classes)} hold no events; give --from and --to to mine anyway")
+        raise EventError(
+            f"the tables of {', '.join(workload.classes)} hold no events; give --from and --to to mine anyway"
+        )
     latest = last + max((delay_us(name, workload.checked) for name in workload.versions), default=0)
     return first // DAY_US * DAY_US, (latest // DAY_US + 1) * DAY_US

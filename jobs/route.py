@@ -17,24 +17,44 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from cep_core.language.checked import Type
 from jobs.distribute import Group, Layout
 
-TASK, CLASS = "task", "class_code"
+TASK, CLASS, NULL = "task", "class_code", " is null"
+_FLAGGED = ("int", "timestamp")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What one row on its way to the engine holds. classes: code -> class; points: every event starts when it ends."""
+    """What one row on its way to the engine holds. classes: code -> class; points: every event starts when it ends.
+
+    pandas has no whole numbers with nulls: it makes floats of them, which are not exact. So attributes of type int and
+    timestamp, and ties, travel as whole numbers without nulls, each with a column that flags its nulls.
+    """
 
     classes: tuple[str, ...]
-    attributes: tuple[str, ...]
+    attributes: tuple[tuple[str, Type], ...]
     points: bool
     ties: bool
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def plain(self) -> tuple[str, ...]:
+        """Columns that travel as they are."""
         times = ("end_ts",) if self.points else ("start_ts", "end_ts")
-        return ("event_id", "source", *times, *(("tie",) if self.ties else ()), *self.attributes)
+        return ("event_id", "source", *times, *(name for name, kind in self.attributes if kind not in _FLAGGED))
+
+    @property
+    def flagged(self) -> tuple[tuple[str, Type], ...]:
+        """Columns that travel as whole numbers with a flag."""
+        ties: tuple[tuple[str, Type], ...] = (("tie", "int"),) if self.ties else ()
+        return ties + tuple((name, kind) for name, kind in self.attributes if kind in _FLAGGED)
+
+    def select(self) -> list[Column]:
+        columns = [F.col(name) for name in self.plain]
+        for name, kind in self.flagged:
+            number = F.unix_micros(name) if kind == "timestamp" else F.col(name)
+            columns += [F.coalesce(number, F.lit(0)).cast("bigint").alias(name), F.isnull(name).alias(name + NULL)]
+        return columns
 
 
 @dataclass(frozen=True)
@@ -89,7 +109,7 @@ def route(
     sent = [layout for layout in layouts if layout.tasks]
     tasks = sum(len(layout.tasks) for layout in sent)
     code = F.array_position(F.lit(list(frame.classes)), F.col("event_class")) - 1
-    columns = [code.cast("int").alias(CLASS), *(F.col(name) for name in frame.columns)]
+    columns = [code.cast("int").alias(CLASS), *frame.select()]
     reached = [(layout, _in_reach(layout.group, needs, start_us, end_us)) for layout in sent]
     if len(sent) == 1 and not sent[0].sliced:
         layout, needed = reached[0]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Readers outside Spark (delta-rs) refuse deletion vectors.
 _PROPERTIES = {"delta.enableDeletionVectors": "false"}
+# Tables that this application has seen to fit their contract: looking again at every write costs more than the write.
+_FITTED: set[tuple[str, str, Contract]] = set()
 
 
 def table_name(settings: Settings, name: str) -> str:
@@ -35,11 +37,15 @@ def ensure_table(spark: SparkSession, settings: Settings, contract: Contract) ->
     """The contract's table, made or grown where needed."""
     from jobs.spark_errors import SPARK_ERRORS
 
+    fitted = (spark.sparkContext.applicationId, table_name(settings, contract.name), contract)
     try:
         if not table_exists(spark, settings, contract.name):
             _create(spark, settings, contract)
+            _FITTED.discard(fitted)
         table = open_table(spark, settings, contract.name)
-        _grow(spark, settings, contract, table)
+        if fitted not in _FITTED:
+            _grow(spark, settings, contract, table)
+            _FITTED.add(fitted)
         return table
     except SPARK_ERRORS as error:
         raise TableError(_cannot("make", settings, contract.name, error)) from error

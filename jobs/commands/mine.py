@@ -27,7 +27,9 @@ def register(commands: Commands) -> None:
         "  hindsight mine --from 2026-01-01 --to 2026-01-02 --stage --run-id day1 && hindsight publish day1",
     )  # fmt: skip
     range_flags(parser)
-    parser.add_argument("--stage", action="store_true", help="leave the matches in staging; `hindsight publish` follows")
+    parser.add_argument(
+        "--stage", action="store_true", help="leave the matches in staging; `hindsight publish` follows"
+    )
     parser.add_argument("--run-id", default="", metavar="ID", help="name of the run (default: made from the range)")
 
 

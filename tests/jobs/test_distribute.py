@@ -113,7 +113,9 @@ def test_every_detection_has_one_task_and_that_task_gets_all_it_needs(data: st.D
         sent = tasks_of(layout, fine, moment)
         assert len(set(sent)) == len(sent)
         for detection in range(max(moment, start), min(moment + lookback, end - 1) + 1):
-            owners = [n for n in _tasks_of_fine(layout, fine) if by_number[n].start_us <= detection < by_number[n].end_us]
+            owners = [
+                n for n in _tasks_of_fine(layout, fine) if by_number[n].start_us <= detection < by_number[n].end_us
+            ]
             assert len(owners) == 1
             assert owners[0] in sent
 

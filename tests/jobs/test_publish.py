@@ -1,0 +1,189 @@
+"""Publishing: one commit, nothing half, nothing twice, and a clear loser."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cep_core.errors import PublishError
+from jobs import tables
+from jobs.mine import mine, stage_run
+from jobs.publish import publish_run
+from jobs.runs import Manifest, Request, covered, reconcile, staging_path, write_manifest
+from tests.jobs.shop import T0, S, Shop, make_shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERIES = {
+    "pair": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 20 s",
+    "used": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 30 s SELECT earliest CONSUME used",
+}
+KILLS = 20
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+    return make_shop(spark, tmp_path, events=80, span_s=120, queries=QUERIES)
+
+
+@pytest.mark.core
+def test_coverage_is_by_version_and_the_newest_counts() -> None:
+    spans = [(0, 10, "a"), (10, 20, "a"), (5, 8, "b")]
+    assert covered(spans, "a", 10, 20)
+    assert covered(spans, "a", 8, 20)
+    assert not covered(spans, "a", 4, 9)
+    assert covered(spans, "b", 5, 8)
+    assert not covered(spans, "a", 15, 21)
+    assert covered([*spans, (0, 20, "a")], "a", 4, 9)
+
+
+@pytest.mark.spark
+def test_repeating_a_run_or_a_publish_changes_nothing(spark: SparkSession, shop: Shop) -> None:
+    manifest = mine(spark, shop.settings, Request(T0, shop.end_us))
+    version = tables.version(spark, shop.settings, "composite_events")
+    publish_run(spark, shop.settings, manifest.run_id)
+    assert tables.version(spark, shop.settings, "composite_events") == version
+    mine(spark, shop.settings, Request(T0, shop.end_us))
+    assert shop.published(spark) == shop.expected()
+
+
+@pytest.mark.spark
+def test_of_two_runs_over_the_same_range_one_wins_and_the_other_says_so(spark: SparkSession, shop: Shop) -> None:
+    first = stage_run(spark, shop.settings, Request(T0, T0 + 60 * S))
+    second = stage_run(spark, shop.settings, Request(T0 + 30 * S, T0 + 90 * S))
+    outcome: dict[str, str] = {}
+
+    def publish(run_id: str) -> None:
+        try:
+            publish_run(spark, shop.settings, run_id)
+            outcome[run_id] = "published"
+        except PublishError as error:
+            outcome[run_id] = str(error)
+
+    threads = [threading.Thread(target=publish, args=(m.run_id,)) for m in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    winner = next(run_id for run_id, text in outcome.items() if text == "published")
+    loser = next(run_id for run_id in outcome if run_id != winner)
+    assert f"run {winner} published" in outcome[loser]
+    assert "its result stands" in outcome[loser]
+    rows = tables.read(spark, shop.settings, "composite_events").select("run_id").distinct().collect()
+    assert [row["run_id"] for row in rows] == [winner]
+    recorded = {row["run_id"]: row["outcome"] for row in tables.read(spark, shop.settings, "runs").collect()}
+    assert recorded == {winner: "published", loser: "superseded"}
+
+
+@pytest.mark.spark
+def test_runs_over_different_ranges_at_once_both_land(spark: SparkSession, shop: Shop) -> None:
+    edges = [T0, T0 + 30 * S, T0 + 60 * S, shop.end_us]
+    staged = [stage_run(spark, shop.settings, Request(a, b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    errors: list[Exception] = []
+
+    def publish(run_id: str) -> None:
+        try:
+            publish_run(spark, shop.settings, run_id)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=publish, args=(m.run_id,)) for m in staged]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert shop.published(spark) == shop.expected()
+
+
+@pytest.mark.spark
+def test_a_staging_that_is_not_what_the_run_wrote_is_refused(spark: SparkSession, shop: Shop) -> None:
+    manifest = stage_run(spark, shop.settings, Request(T0, shop.end_us))
+    path = staging_path(shop.settings, manifest.run_id, "matches")
+    spark.read.parquet(path).limit(1).write.mode("append").parquet(path)
+    with pytest.raises(PublishError, match=r"1 of its match ids repeat.*Nothing was published"):
+        publish_run(spark, shop.settings, manifest.run_id)
+    assert tables.read(spark, shop.settings, "composite_events").count() == 0
+
+
+@pytest.mark.spark
+def test_a_run_that_died_after_its_commit_is_recorded_by_the_next(spark: SparkSession, shop: Shop) -> None:
+    manifest = mine(spark, shop.settings, Request(T0, shop.end_us))
+    tables.open_table(spark, shop.settings, "runs").delete("true")
+    assert reconcile(spark, shop.settings) == [manifest.run_id]
+    assert reconcile(spark, shop.settings) == []
+    row = tables.read(spark, shop.settings, "runs").collect()[0]
+    assert (row["run_id"], row["outcome"], row["matches"]) == (manifest.run_id, "published", manifest.matches)
+
+
+@pytest.mark.spark
+def test_a_manifest_survives_its_way_through_staging(spark: SparkSession, shop: Shop) -> None:
+    from jobs.runs import read_manifest
+
+    manifest = Manifest("r1", 1, 2, {"q": "v"}, {"t": 3}, 4, 5, 6, 7, 8, {"q": 9}, {"mine": 1.5})
+    write_manifest(spark, shop.settings, manifest)
+    assert read_manifest(spark, shop.settings, "r1") == manifest
+
+
+@pytest.mark.spark
+def test_killed_anywhere_the_table_is_whole_and_the_next_run_finishes(spark: SparkSession, shop: Shop) -> None:
+    """SIGKILL at random moments. Every victim mines the same range, so the rows differ by their run alone: at any time
+    all of them must be of one run, and no match may be missing or twice."""
+    expected = shop.expected()
+    began = mine(spark, shop.settings, Request(T0, shop.end_us)).run_id
+    draw = random.Random(7)
+    folder = str(shop.settings.project)
+    seen, finished = {began}, 0
+    waiting = _victim(folder, shop)
+    longest = 12.0
+    for number in range(KILLS):
+        victim = waiting
+        assert victim.stdout is not None
+        assert victim.stdin is not None
+        while (line := victim.stdout.readline().strip()) != "ready":
+            assert line or victim.poll() is None, "the victim died before it was killed"
+        waiting = _victim(folder, shop) if number < KILLS - 1 else victim
+        start = time.monotonic()
+        victim.stdin.write("go\n")
+        victim.stdin.flush()
+        moment = start + draw.uniform(0.05, longest)
+        while time.monotonic() < moment and victim.poll() is None:
+            time.sleep(0.02)
+        if victim.poll() is not None:
+            finished += 1
+            longest = max(1.0, 0.9 * (time.monotonic() - start))
+        os.killpg(victim.pid, signal.SIGKILL)
+        victim.wait()
+        assert shop.published(spark) == expected
+        runs = {
+            row["run_id"] for row in tables.read(spark, shop.settings, "composite_events").select("run_id").collect()
+        }
+        assert len(runs) == 1, runs
+        seen |= runs
+    assert finished < KILLS
+    last = mine(spark, shop.settings, Request(T0, shop.end_us))
+    assert shop.published(spark) == expected
+    known = {
+        row["run_id"] for row in tables.read(spark, shop.settings, "runs").where("outcome = 'published'").collect()
+    }
+    assert seen | {last.run_id} <= known
+
+
+def _victim(folder: str, shop: Shop) -> subprocess.Popen[str]:
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.jobs.victim", folder, str(T0), str(shop.end_us)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root, env=environment,
+        start_new_session=True,
+    )  # fmt: skip

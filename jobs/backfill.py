@@ -1,8 +1,8 @@
 """Backfill: a long range mined in chunks.
 
 Enters: a range, a chunk length, and which queries. Leaves: the range published, chunk by chunk, and a `Summary`.
-Always holds: each chunk is one run, so a backfill that was stopped goes on where it was: a chunk is mined only for those
-queries whose version has no published results for it. Chunks run side by side where no query consumes, in the order of
+Always holds: each chunk is one run, so a backfill that was stopped goes on where it was: a chunk is mined only for
+those queries whose version has no published results for it. Chunks run side by side where no query consumes, in the order of
 time where one does (each then starts from the state of the chunk before).
 """
 
@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
-from cep_core.errors import DeclarationError, HindsightError
+from cep_core.errors import DeclarationError
 from jobs.calls import Engine, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.mine import stage_run
@@ -68,7 +69,7 @@ def cut_range(from_us: int, to_us: int, chunk_us: int) -> list[tuple[int, int]]:
         raise DeclarationError(f"more than {MOST_CHUNKS} chunks; take a longer chunk")
     first = (from_us // chunk_us + 1) * chunk_us
     edges = [from_us, *range(first, to_us, chunk_us), to_us]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def backfill(
@@ -152,7 +153,7 @@ def _side_by_side(
             stop.set()
     for future in waiting:
         if (error := future.exception()) is not None:
-            raise error if isinstance(error, HindsightError) else error
+            raise error
     return [manifest for future in waiting for manifest in future.result()]
 
 

@@ -14,6 +14,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +31,7 @@ SMALL_CALL_ROWS = 100_000  # below this an engine call is not worth splitting fo
 class Group:
     """Queries that are mined in the same calls.
 
-    targets: the queries whose matches are kept; queries: those and all that they refer to, found on the way and dropped.
+    targets: the queries whose matches are kept; queries: those and all that they refer to, found on the way only.
     key_of: class -> the attribute that is hashed; empty: no key, one partition. stateful: they consume, so their calls
     follow one another in time. settle_us: how long before the run their state must be known.
     """
@@ -108,7 +109,7 @@ def group_queries(targets: Iterable[str], queries: Mapping[str, CheckedQuery], s
             key = "source" if "source" in keys[name] else max(keys[name], key=lambda k: (popular[k], k))
             wanted = {c for member in closures[name] for c in classes(queries[member]) if c not in queries}
             key_of, members = gathered.setdefault((stateful, apart, key), ({}, []))
-            key_of.update({c: key for c in wanted})  # type: ignore[attr-defined]
+            key_of.update(dict.fromkeys(wanted, key))  # type: ignore[attr-defined]
             members.append(name)
         elif chain := chain_key(queries[name], schema):
             _join_chain(chains, stateful, chain, name)
@@ -161,7 +162,7 @@ def lay_out(
     tasks: list[Task] = []
     first_task = np.zeros(len(per_fine), np.int32)
     strip_of = np.full(len(per_fine), -1, np.int32)
-    strips = []
+    strips: list[np.ndarray] = []
     for fine in hot:
         edges = cut_times(counts[fine], low_us, cell_us, start_us, end_us, group.lookback_us, limit)
         if len(edges) == 2:
@@ -170,7 +171,7 @@ def lay_out(
         strip_of[fine] = len(strips)
         starts_of_cells = low_us + cell_us * np.arange(len(counts[fine]), dtype=np.int64)
         strips.append(np.clip(np.searchsorted(edges, starts_of_cells, side="right") - 1, 0, len(edges) - 2))
-        for start, end in zip(edges[:-1], edges[1:], strict=True):
+        for start, end in pairwise(edges):
             rows = _rows_between(counts[fine], low_us, cell_us, start - group.lookback_us, end)
             tasks.append(Task(first_number + len(tasks), group.number, start, end, rows))
     for bucket in _pack(per_fine, np.flatnonzero(strip_of < 0), limit):

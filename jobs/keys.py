@@ -113,12 +113,12 @@ def _common_equalities(checked: CheckedQuery) -> set[tuple[tuple[str, str], tupl
 
 def _one_attribute_each(linked: set[tuple[str, str]], everything: list[Element], schema: Schema) -> KeyOf | None:
     attribute_of: dict[str, str] = {}
-    for variable, attribute in sorted(linked):
-        attribute_of.setdefault(variable, attribute)
+    for variable, term in sorted(linked):
+        attribute_of.setdefault(variable, term)
     key: dict[str, str] = {}
     kinds = set()
     for element in everything:
-        attribute = attribute_of.get(element.variable or "")
+        attribute: str | None = attribute_of.get(element.variable or "")
         if attribute is None:
             return None
         for name in element.classes:

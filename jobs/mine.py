@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -105,7 +106,7 @@ class _Run:
                 self._stateful(group, matches)
         began = time.monotonic()
         rows = self.spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(matches).groupBy("query_id").count().collect()
-        found = {name: 0 for name in self.workload.versions} | {row["query_id"]: row["count"] for row in rows}
+        found = dict.fromkeys(self.workload.versions, 0) | {row["query_id"]: row["count"] for row in rows}
         self.manifest = replace(self.manifest, matches=found).took("count", time.monotonic() - began)
         self.say(f"read {self.manifest.rows_read} events, sent {self.manifest.rows_sent} to {self.manifest.engine_calls} "
                  f"engine calls, found {self.manifest.found} matches")  # fmt: skip
@@ -135,7 +136,7 @@ class _Run:
         largest = counts.rows[int(counts.rows.sum(axis=1).argmax())]
         limit = self.settings.rows_per_call
         edges = cut_times(largest, counts.low_us, counts.cell_us, start, end, group.lookback_us, limit)
-        for number, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for number, (low, high) in enumerate(pairwise(edges)):
             part = counts if len(edges) == 2 else self._count(events, [group], needs, low, high)[group.number]
             layout = self._lay_out(group, part, low, high, 0)
             work = {group.number: replace(self._work(group), state=state)}
@@ -278,7 +279,7 @@ def staged(chunks: DataFrame, manifest: Manifest) -> DataFrame:
 def remove(spark: SparkSession, path: str) -> None:
     """A folder of staging, gone, wherever the lake is."""
     where = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
-    where.getFileSystem(spark._jsc.hadoopConfiguration()).delete(where, True)  # type: ignore[attr-defined]
+    where.getFileSystem(spark._jsc.hadoopConfiguration()).delete(where, True)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The package as one archive for the executors of a cluster.
 
 Enters: the installed sources. Leaves: a zip with cep_core, jobs and schemas, the same bytes for the same sources.
-Run: `python -m jobs.package dist/hindsight.zip`, then `spark-submit --py-files dist/hindsight.zip jobs/submit.py mine ...`.
+Run: `python -m jobs.package dist/hindsight.zip`, then give it to spark-submit with --py-files (docs/operations.md).
 """
 
 from __future__ import annotations

@@ -104,10 +104,10 @@ def to_column(condition: Condition) -> Column | None:
                 return None
             return F.col(name).isin(constants)
         case Between(operand, low, high, negated):
-            name, bounds = _name(operand), (_constant(low), _constant(high))
-            if name is None or None in bounds or negated:
+            name, least, most = _name(operand), _constant(low), _constant(high)
+            if name is None or least is None or most is None or negated:
                 return None
-            return F.col(name).between(*bounds)
+            return F.col(name).between(least, most)
         case IsNull(operand, negated):
             name = _name(operand)
             if name is None or not negated:
@@ -125,7 +125,7 @@ def _name(expression: Expression) -> str | None:
 
 
 def _constant(expression: Expression) -> Value:
-    """A constant that Spark and the engine compare alike with a column of its own type; booleans and NULL are left out."""
+    """A constant that Spark and the engine compare alike with a column of its type; booleans and NULL are left out."""
     if isinstance(expression, Constant) and not isinstance(expression.value, bool):
         return expression.value
     return None

@@ -1,9 +1,9 @@
 """Staged matches become the published ones, in one commit.
 
-Enters: a run's staging. Leaves: composite_events with the run's range and queries replaced by the staged matches, and a
-row of `runs`.
-Always holds: readers see all of a run or nothing of it; a run that dies anywhere leaves the table as it was, or published
-and then recorded by the next run. A repeated publish changes nothing. Of two runs over the same range and queries that
+Enters: a run's staging. Leaves: composite_events with the run's range and queries replaced by the staged matches, and
+a row of `runs`.
+Always holds: readers see all of a run or nothing of it; a run that dies anywhere leaves the table as it was, or
+published and then recorded by the next run. A repeated publish changes nothing. Of two runs over the same range and queries that
 overlap in time the first to commit wins, and the other is told so. Runs over other ranges are retried until they land.
 
 How: every publish carries the Delta transaction (app `hindsight-publish`, version = the table's version that it was

@@ -142,9 +142,9 @@ def _before(spark: SparkSession, settings: Settings, manifest: Manifest, names: 
     """The states that these versions have at the run's end already."""
     from pyspark.sql import functions as F
 
-    rows = tables.read(spark, settings, "state").where(F.col("query_id").isin(*names))
-    rows = rows.where(F.unix_micros("boundary_ts") == manifest.to_us)
-    rows = rows.select("query_id", "query_version", "content").collect()
+    frame = tables.read(spark, settings, "state").where(F.col("query_id").isin(*names))
+    frame = frame.where(F.unix_micros("boundary_ts") == manifest.to_us)
+    rows = frame.select("query_id", "query_version", "content").collect()
     return {
         row["query_id"]: bytes(row["content"] or b"")
         for row in rows

@@ -1,4 +1,4 @@
-"""A small lake for the tests of the jobs: one wide table, queries of every kind, and what the naive meaning finds in it."""
+"""A small lake for the tests of the jobs: one wide table, queries of every kind, and what the naive meaning finds."""
 
 from __future__ import annotations
 

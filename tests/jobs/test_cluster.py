@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jobs.package import build
-from tests.jobs.shop import T0, make_shop
+from tests.jobs.shop import make_shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,6 @@ QUERIES = {
 def test_jobs_run_on_a_cluster_and_survive_a_killed_worker(spark: SparkSession, tmp_path: Path) -> None:
     shop = make_shop(spark, tmp_path / "shop", events=400, span_s=400, queries=QUERIES)
     package = build(tmp_path / "hindsight.zip")
-    # The executors get the package from the archive alone: they start in a folder of their own, without the checkout.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
     with cluster(tmp_path, environment) as (master, workers):
         job = subprocess.Popen(
@@ -59,7 +58,6 @@ def test_jobs_run_on_a_cluster_and_survive_a_killed_worker(spark: SparkSession, 
     assert job.returncode == 0, output
     assert "published" in output
     assert shop.published(spark) == shop.expected()
-    assert T0 < shop.end_us
 
 
 @contextmanager
@@ -76,10 +74,9 @@ def cluster(folder: Path, environment: dict[str, str]) -> Iterator[tuple[str, li
     started: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
-            log = (folder / f"{command[0].rpartition('.')[2]}-{len(started)}.log").open("wb")
             started.append(subprocess.Popen(
                 [spark_class, *command], env={**environment, "SPARK_LOCAL_IP": "127.0.0.1"}, cwd=folder,
-                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             ))  # fmt: skip
             if len(started) == 1:
                 _wait(lambda: _alive(web) is not None)

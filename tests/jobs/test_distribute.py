@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -143,4 +145,4 @@ def test_a_query_that_consumes_is_never_cut_side_by_side() -> None:
 
 def test_slices_are_as_long_as_a_window_that_is_itself_too_large() -> None:
     edges = cut_times(np.full(100, 100, np.int64), 0, 1, 20, 100, 20, 1_000)
-    assert [b - a for a, b in zip(edges[:-1], edges[1:], strict=True)] == [20, 20, 20, 20]
+    assert [b - a for a, b in pairwise(edges)] == [20, 20, 20, 20]

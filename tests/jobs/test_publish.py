@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def test_of_two_runs_over_the_same_range_one_wins_and_the_other_says_so(spark: S
 @pytest.mark.spark
 def test_runs_over_different_ranges_at_once_both_land(spark: SparkSession, shop: Shop) -> None:
     edges = [T0, T0 + 30 * S, T0 + 60 * S, shop.end_us]
-    staged = [stage_run(spark, shop.settings, Request(a, b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    staged = [stage_run(spark, shop.settings, Request(a, b)) for a, b in pairwise(edges)]
     errors: list[Exception] = []
 
     def publish(run_id: str) -> None:

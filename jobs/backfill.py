@@ -2,8 +2,8 @@
 
 Enters: a range, a chunk length, and which queries. Leaves: the range published, chunk by chunk, and a `Summary`.
 Always holds: each chunk is one run, so a backfill that was stopped goes on where it was: a chunk is mined only for
-those queries whose version has no published results for it. Chunks run side by side where no query consumes, in the order of
-time where one does (each then starts from the state of the chunk before).
+those queries whose version has no published results for it. Chunks run side by side where no query consumes, in the
+order of time where one does (each then starts from the state of the chunk before).
 """
 
 from __future__ import annotations

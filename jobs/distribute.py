@@ -192,6 +192,8 @@ def cut_times(
     """
     borders = low_us + cell_us * np.arange(len(per_cell) + 1, dtype=np.int64)
     borders = borders[(borders > start_us) & (borders < end_us)]
+    if not len(borders):
+        return [start_us, end_us]
     edges = [start_us]
     for here, after in zip(borders, [*borders[1:], end_us], strict=True):
         begin = edges[-1]

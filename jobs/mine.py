@@ -66,7 +66,8 @@ def stage_run(
     )
     manifest = Manifest(
         request.run_id or new_run_id(request.from_us, request.to_us), request.from_us, request.to_us,
-        workload.versions, versions, tables.version(spark, settings, "composite_events"), now_us(), pinned=request.pinned,
+        workload.versions, versions, tables.version(spark, settings, "composite_events"), now_us(),
+        pinned=request.pinned,
     )  # fmt: skip
     try:
         with engine_errors():
@@ -108,8 +109,9 @@ class _Run:
         rows = self.spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(matches).groupBy("query_id").count().collect()
         found = dict.fromkeys(self.workload.versions, 0) | {row["query_id"]: row["count"] for row in rows}
         self.manifest = replace(self.manifest, matches=found).took("count", time.monotonic() - began)
-        self.say(f"read {self.manifest.rows_read} events, sent {self.manifest.rows_sent} to {self.manifest.engine_calls} "
-                 f"engine calls, found {self.manifest.found} matches")  # fmt: skip
+        done = self.manifest
+        self.say(f"read {done.rows_read} events, sent {done.rows_sent} to {done.engine_calls} engine calls, "
+                 f"found {done.found} matches")  # fmt: skip
         return self.manifest
 
     def _stateless(self, groups: list[Group], matches: str) -> None:
@@ -163,7 +165,7 @@ class _Run:
         begin = found[0] if found else first
         if not self.request.recompute_state:
             raise StateError(
-                f"{', '.join(sorted(consuming))}: CONSUME needs the state at {moment(latest)}, which no run has left; run "
+                f"{', '.join(sorted(consuming))}: CONSUME needs the state at {moment(latest)}, which no run left; run "
                 f"{moment(begin)} to {moment(self.request.from_us)} first (hindsight backfill), or let it be recomputed"
             )
         self.say(f"group {group.number}: no state at {moment(latest)}; going back to {moment(begin)}")
@@ -188,8 +190,8 @@ class _Run:
         began = time.monotonic()
         counts, unusable = count_events(events, groups, needs, start, end)
         if unusable:
-            raise EventError(f"{unusable} events have no event_id, no time, or start after they end; correct the table, "
-                             f"filter them out in the declaration (where:), or quarantine them")  # fmt: skip
+            raise EventError(f"{unusable} events have no event_id, no time, or end before they start; correct "
+                             f"the table, filter them out in the declaration (where:), or quarantine them")  # fmt: skip
         read = sum(part.total for part in counts.values())
         self.manifest = replace(self.manifest, rows_read=self.manifest.rows_read + read)
         self.manifest = self.manifest.took("count", time.monotonic() - began)

@@ -3,12 +3,13 @@
 Enters: a run's staging. Leaves: composite_events with the run's range and queries replaced by the staged matches, and
 a row of `runs`.
 Always holds: readers see all of a run or nothing of it; a run that dies anywhere leaves the table as it was, or
-published and then recorded by the next run. A repeated publish changes nothing. Of two runs over the same range and queries that
-overlap in time the first to commit wins, and the other is told so. Runs over other ranges are retried until they land.
+published and then recorded by the next run. A repeated publish changes nothing. Of two runs over the same range and
+queries that overlap in time the first to commit wins, and the other is told so. Runs over other ranges are retried
+until they land.
 
 How: every publish carries the Delta transaction (app `hindsight-publish`, version = the table's version that it was
-checked against + 1). A commit that came between the check and ours makes Delta either refuse ours or skip it; in both cases
-the check is made again on the new version. So the check and the commit are one step for whoever publishes.
+checked against + 1). A commit that came between the check and ours makes Delta either refuse ours or skip it; in both
+cases the check is made again on the new version. So the check and the commit are one step for whoever publishes.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def check_staged(staged: DataFrame, manifest: Manifest) -> None:
 
 
 def replaced(manifest: Manifest) -> str:
-    """The condition on composite_events that a run replaces; the dates are there to keep other days out of the commit."""
+    """The condition on composite_events that a run replaces; its dates keep other days out of the commit."""
     first, last = moment(manifest.from_us), moment(manifest.to_us - 1)
     ids = ", ".join(
         "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'" for name in sorted(manifest.query_versions)
@@ -102,7 +103,7 @@ def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, staged:
                 return
             if version > manifest.base_version and other.overlaps(manifest):
                 message = (f"run {other.run_id} published {other.range_text} for some of the same queries while run "
-                           f"{manifest.run_id} was under way; its result stands. Start again to replace it")  # fmt: skip
+                           f"{manifest.run_id} was under way; its result stands. Run again to replace it")  # fmt: skip
                 record(spark, settings, manifest, "superseded", message)
                 raise PublishError(message)
         options = {"txnAppId": _APP, "txnVersion": str(newest + 1), "userMetadata": manifest.to_json()}
@@ -112,7 +113,7 @@ def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, staged:
             if not concurrent(error):
                 raise
             time.sleep(min(0.05 * 2 ** min(attempt, 6), 2.0))
-    raise PublishError(f"run {manifest.run_id} could not be published: {ATTEMPTS} times another commit came in between. "
+    raise PublishError(f"run {manifest.run_id} could not be published: {ATTEMPTS} times another commit came between. "
                        f"Its staging is kept; publish it again (hindsight publish {manifest.run_id})")  # fmt: skip
 
 

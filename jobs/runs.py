@@ -149,8 +149,9 @@ def record(
         manifest.matches, manifest.seconds,
     )  # fmt: skip
     plain = ("run_id string, from_us bigint, to_us bigint, outcome string, message string, started_us bigint, "
-             "finished_us bigint, query_versions map<string,string>, input_versions map<string,bigint>, rows_read bigint, "
-             "rows_sent bigint, engine_calls bigint, matches map<string,bigint>, seconds map<string,double>")  # fmt: skip
+             "finished_us bigint, query_versions map<string,string>, input_versions map<string,bigint>, "
+             "rows_read bigint, rows_sent bigint, engine_calls bigint, matches map<string,bigint>, "
+             "seconds map<string,double>")  # fmt: skip
     seconds = {name: float(value) for name, value in manifest.seconds.items()}
     frame = spark.createDataFrame([(*row[:-1], seconds)], plain).selectExpr(
         "run_id", "timestamp_micros(from_us) AS from_ts", "timestamp_micros(to_us) AS to_ts", "outcome", "message",

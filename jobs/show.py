@@ -49,7 +49,8 @@ def find_match(spark: SparkSession, settings: Settings, match_id: str) -> Row:
     rows = tables.read(spark, settings, "composite_events").where(F.col("match_id").startswith(match_id.lower()))
     found = rows.selectExpr(
         "match_id", "query_id", "query_version", "run_id", "source", "fields", "input_versions",
-        "unix_micros(start_ts) AS start_us", "unix_micros(end_ts) AS end_us", "unix_micros(detection_ts) AS detection_us",
+        "unix_micros(start_ts) AS start_us", "unix_micros(end_ts) AS end_us",
+        "unix_micros(detection_ts) AS detection_us",
         "to_json(transform(members, m -> named_struct('element', m.element, 'event_class', m.event_class, 'event_id', "
         "m.event_id, 'at', date_format(m.end_ts, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")))) AS members_json",
     ).limit(3).collect()  # fmt: skip

@@ -4,7 +4,7 @@ Enters: the engine's state after a run, as an Arrow table with a column `query_i
 one per query version and boundary, and for a run the nearest boundary from which it can go on.
 Always holds: a state at T is what one run over all detections before T would leave; it says nothing about who published
 what, so it is written before the matches and a kill in between does no harm. A run without a usable state goes back to
-the beginning of the history (or refuses, naming the range that must run first), so no order of runs gives other matches.
+the beginning of the history (or refuses, naming the range that must run first), so no order of runs finds others.
 A rerun that leaves another state at its end than before, or publishes other matches (its input has changed), removes
 the later states of that query: they were made from what is no longer so.
 """
@@ -66,7 +66,7 @@ def join_states(contents: Iterable[bytes]) -> bytes:
 
 
 def split_state(content: bytes, queries: Iterable[str]) -> dict[str, bytes]:
-    """The part of each query, in an order that does not depend on how the run was cut; empty where it consumed nothing."""
+    """The part of each query, in an order that does not depend on how the run was cut; empty: nothing consumed."""
     state = from_stream(content)
     parts = {}
     for name in sorted(queries):

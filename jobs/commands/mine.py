@@ -21,7 +21,7 @@ def register(commands: Commands) -> None:
         commands, "mine", run,
         "mine a range of time and publish the matches",
         "Finds the matches that are detected in [--from, --to) and replaces those that composite_events has of the "
-        "same queries there, in one commit. Running it again changes nothing. Without --from and --to: the whole history.",
+        "same queries there, in one commit. Running it again changes nothing. Without --from and --to: all history.",
         "  hindsight mine --from 2026-01-01 --to 2026-01-02\n"
         "  hindsight mine --queries shoplifting,overdose --as-of 2026-03-01T00:00:00Z\n"
         "  hindsight mine --from 2026-01-01 --to 2026-01-02 --stage --run-id day1 && hindsight publish day1",

@@ -7,8 +7,9 @@ from tests.harness import EVALUATORS, SECOND, case, check
 pytestmark = [pytest.mark.core, pytest.mark.parametrize("evaluator", EVALUATORS)]
 HOUR = 3600 * SECOND
 
-# The figure itself is not in the text that we have; this stream gives every count that the text names: seven sequences of
-# which d9 completes three, a1 and a4 on the stack before b6, three left by selection, two by the window, one by negation.
+# The figure itself is not in the text that we have; this stream is ours, made to give every count that the text names:
+# seven sequences of which d9 completes three, a1 and a4 on the stack before b6, three left by selection, two by the
+# window, one by negation.
 STREAM = (
     "A1{attr1=1,attr2=1,attr3=one,attr4=1} C2{attr1=1,attr2=1} B3{attr1=1,attr2=1} "
     "A4{attr1=2,attr2=1,attr3=one,attr4=5} D5{attr1=1,attr2=1,attr4=9} B6{attr1=2,attr2=1} "

@@ -141,43 +141,50 @@ def test_killed_anywhere_the_table_is_whole_and_the_next_run_finishes(spark: Spa
     """SIGKILL at random moments. Every victim mines the same range, so the rows differ by their run alone: at any time
     all of them must be of one run, and no match may be missing or twice."""
     expected = shop.expected()
-    began = mine(spark, shop.settings, Request(T0, shop.end_us)).run_id
-    draw = random.Random(7)
     folder = str(shop.settings.project)
-    seen, finished = {began}, 0
+    seen = {mine(spark, shop.settings, Request(T0, shop.end_us)).run_id}
+    draw = random.Random(7)
     waiting = _victim(folder, shop)
-    longest = 12.0
+    with waiting:  # one that is not killed says how long a run takes, so that the kills fall on all of it
+        began = _go(waiting)
+        waiting.wait()
+        whole_run = time.monotonic() - began
+    waiting = _victim(folder, shop)
+    progress = []
     for number in range(KILLS):
         victim = waiting
-        assert victim.stdout is not None
-        assert victim.stdin is not None
-        while (line := victim.stdout.readline().strip()) != "ready":
-            assert line or victim.poll() is None, "the victim died before it was killed"
-        waiting = _victim(folder, shop) if number < KILLS - 1 else victim
-        start = time.monotonic()
-        victim.stdin.write("go\n")
-        victim.stdin.flush()
-        moment = start + draw.uniform(0.05, longest)
-        while time.monotonic() < moment and victim.poll() is None:
-            time.sleep(0.02)
-        if victim.poll() is not None:
-            finished += 1
-            longest = max(1.0, 0.9 * (time.monotonic() - start))
-        os.killpg(victim.pid, signal.SIGKILL)
-        victim.wait()
+        with victim:
+            began = _go(victim)
+            waiting = _victim(folder, shop) if number < KILLS - 1 else victim
+            # the last third of a run is the publishing: half of the kills go there
+            moment = began + whole_run * (draw.uniform(0.6, 1.1) if number % 2 else draw.uniform(0.0, 0.7))
+            while time.monotonic() < moment and victim.poll() is None:
+                time.sleep(0.02)
+            os.killpg(victim.pid, signal.SIGKILL)
+            assert victim.stdout is not None
+            said = victim.stdout.read()
+        progress.append("published" if "published" in said else "staged" if "engine calls" in said else "mining")
         assert shop.published(spark) == expected
-        runs = {
-            row["run_id"] for row in tables.read(spark, shop.settings, "composite_events").select("run_id").collect()
-        }
-        assert len(runs) == 1, runs
-        seen |= runs
-    assert finished < KILLS
+        rows = tables.read(spark, shop.settings, "composite_events").select("run_id").distinct().collect()
+        assert len(rows) == 1, rows
+        seen.add(rows[0]["run_id"])
+    assert {"mining", "staged"} <= set(progress), progress
     last = mine(spark, shop.settings, Request(T0, shop.end_us))
     assert shop.published(spark) == expected
-    known = {
-        row["run_id"] for row in tables.read(spark, shop.settings, "runs").where("outcome = 'published'").collect()
-    }
-    assert seen | {last.run_id} <= known
+    recorded = tables.read(spark, shop.settings, "runs").where("outcome = 'published'").select("run_id").collect()
+    assert seen | {last.run_id} <= {row["run_id"] for row in recorded}
+    print(f"a run took {whole_run:.1f} s; killed while: {progress}; runs that landed: {len(seen)}")
+
+
+def _go(victim: subprocess.Popen[str]) -> float:
+    """Waits until the victim has its Spark, lets it run, and says when."""
+    assert victim.stdout is not None
+    assert victim.stdin is not None
+    while (line := victim.stdout.readline().strip()) != "ready":
+        assert line or victim.poll() is None, "the victim died before its run"
+    victim.stdin.write("go\n")
+    victim.stdin.flush()
+    return time.monotonic()
 
 
 def _victim(folder: str, shop: Shop) -> subprocess.Popen[str]:

@@ -60,14 +60,10 @@ def _number_codes(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     if len(values) and not len(missing):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:
-            result: np.ndarray = _dense_codes(
-                values, low, np.full(high - low + 1, -1, np.int32), np.empty(len(values), np.int32)
-            )
-            return result
+            return _dense_codes(values, low, np.full(high - low + 1, -1, np.int32), np.empty(len(values), np.int32))
     frozen = values.view()
     frozen.flags.writeable = False
-    result = _sparse_codes(frozen, missing, np.empty(len(values), np.int32))
-    return result
+    return _sparse_codes(frozen, missing, np.empty(len(values), np.int32))
 
 
 @njit(cache=True)

@@ -174,17 +174,14 @@ def _microseconds(values: pa.Array, name: str) -> np.ndarray:
         plain = values.view(pa.int64()).to_numpy()
         match kind.unit:
             case "us":
-                result: np.ndarray = plain
-                return result
+                return plain
             case "ns":
-                result = plain // 1000
-                return result
+                return plain // 1000
             case unit:
                 scale = 1_000_000 if unit == "s" else 1000
                 if len(plain) and max(-int(plain.min()), int(plain.max())) > 2**63 // scale - 1:
                     raise EventError(f"column {name!r} has times that do not fit in 64 bits as microseconds")
-                result = plain * scale
-                return result
+                return plain * scale
     if pa.types.is_integer(kind):
         return np.ascontiguousarray(values.cast(pa.int64()).to_numpy())
     raise EventError(f"column {name!r} is {kind}; times are timestamps or whole microseconds as integers")

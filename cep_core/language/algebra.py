@@ -83,7 +83,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """`duration(a, b)`: seconds from a's end to b's end. Each side is a variable, with an index for windows and groups."""
+    """`duration(a, b)`: seconds from a's end to b's end. Each side is a variable, with an index where it is several."""
 
     first: str
     first_index: Index | None

@@ -42,7 +42,7 @@ class Chain:
 class CheckedQuery:
     """A query that the contract allows.
 
-    key: the attributes of its equivalence tests, in the order written; key_values: the required value of each (or None).
+    key: the attributes of its equivalence tests, in the order written; key_values: the value each requires, or None.
     disjuncts: WHERE without its equivalence tests, in disjunctive normal form, NOT pushed down to the atoms (flipped
         comparisons and `negated` flags; no Not is left, inside FORALL bodies and element filters too). No WHERE: ((),).
     chains: equalities that hold over several elements in every disjunct.

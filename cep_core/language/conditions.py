@@ -40,8 +40,8 @@ from cep_core.language.tokens import RESERVED, Cursor
 
 Node = Expression | Condition
 FUNCTIONS = (
-    ("abs", "round", "floor", "ceil", "sqrt", "least", "greatest", "coalesce", "lower", "upper", "length", "concat")
-    + ("hour", "dayofweek", "distance", "haversine")
+    "abs", "round", "floor", "ceil", "sqrt", "least", "greatest", "coalesce", "lower", "upper", "length", "concat",
+    "hour", "dayofweek", "distance", "haversine",
 )  # fmt: skip
 AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 _ALL_FUNCTIONS = (*FUNCTIONS, *AGGREGATES, "duration")
@@ -178,7 +178,9 @@ def _constant(cursor: Cursor) -> Constant:
     if not signed and token.word in ("TRUE", "FALSE", "NULL"):
         word = cursor.advance().word
         return Constant(None if word == "NULL" else word == "TRUE", at)
-    cursor.refuse(f"expected a constant (a number, a text in single quotes, true, false), found {cursor.found()}")
+    raise cursor.refusal(
+        f"expected a constant (a number, a text in single quotes, true, false), found {cursor.found()}"
+    )
 
 
 def _number(cursor: Cursor, signed: bool, at: At) -> Constant:
@@ -290,7 +292,7 @@ def _primary(cursor: Cursor, own: bool) -> Node:
         cursor.depth -= 1
         cursor.expect_op(")", "to close the parenthesis")
         return node
-    cursor.refuse(f"expected a value or a condition, found {cursor.found()}")
+    raise cursor.refusal(f"expected a value or a condition, found {cursor.found()}")
 
 
 def _named(cursor: Cursor, own: bool) -> Expression:

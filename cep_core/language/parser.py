@@ -42,7 +42,7 @@ _CONTEXTS: dict[str, tuple[Select, Consume]] = {
     "cumulative": ("merged", "used"),
 }
 _SELECTS = ("all", "recent", "earliest", "merged", *_CONTEXTS)
-_COMPOSITES: dict[str, type[Seq] | type[And] | type[Or]] = {"SEQ": Seq, "AND": And, "OR": Or}
+_COMPOSITES: dict[str, type[Seq | And | Or]] = {"SEQ": Seq, "AND": And, "OR": Or}
 
 
 def parse(text: str, id: str) -> Query:

@@ -1,6 +1,6 @@
 """What is wrong with a query, and how it is shown.
 
-Enters: a message and a place in a query's text. Leaves: `Problem` values and one readable `QueryError` over all of them.
+Enters: a message and a place in a query's text. Leaves: `Problem` values and one readable `QueryError` over all.
 Always holds: a rendered problem names the query, line and column, shows the line with a caret, and, where the text came
 from a file, that file's own line. `nearest` gives the "did you mean" of every unknown name.
 """

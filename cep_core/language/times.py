@@ -21,13 +21,13 @@ UNITS_US: dict[str, int] = {
     "week": 604_800_000_000,
 }
 UNIT_NAMES: dict[str, int] = {
-    **{name: UNITS_US["us"] for name in ("us", "microsecond", "microseconds")},
-    **{name: UNITS_US["ms"] for name in ("ms", "millisecond", "milliseconds")},
-    **{name: UNITS_US["s"] for name in ("s", "sec", "secs", "second", "seconds")},
-    **{name: UNITS_US["min"] for name in ("min", "mins", "minute", "minutes")},
-    **{name: UNITS_US["hour"] for name in ("h", "hour", "hours")},
-    **{name: UNITS_US["day"] for name in ("d", "day", "days")},
-    **{name: UNITS_US["week"] for name in ("w", "week", "weeks")},
+    **dict.fromkeys(("us", "microsecond", "microseconds"), UNITS_US["us"]),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), UNITS_US["ms"]),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), UNITS_US["s"]),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), UNITS_US["min"]),
+    **dict.fromkeys(("h", "hour", "hours"), UNITS_US["hour"]),
+    **dict.fromkeys(("d", "day", "days"), UNITS_US["day"]),
+    **dict.fromkeys(("w", "week", "weeks"), UNITS_US["week"]),
 }
 LONGEST_US = 10_000 * 366 * UNITS_US["day"]  # far below int64, so that a time plus a duration never overflows
 

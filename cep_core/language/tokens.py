@@ -17,8 +17,10 @@ from cep_core.language.times import LONGEST_US, UNIT_NAMES, duration_us, format_
 
 CLAUSES = ("PATTERN", "WHERE", "WITHIN", "SELECT", "CONSUME", "TIES", "RETURN")
 RESERVED = frozenset(
-    (*CLAUSES, "SEQ", "AND", "OR", "ANY", "AT", "EVERY", "AFTER", "TIMES_EQ", "TIMES_DF")
-    + ("NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "FORALL")
+    (
+        *(*CLAUSES, "SEQ", "AND", "OR", "ANY", "AT", "EVERY", "AFTER", "TIMES_EQ", "TIMES_DF"),
+        *("NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "FORALL"),
+    )
 )
 DEEPEST = 60  # levels of nesting that a query may have: far more than a person writes, far less than Python's stack
 
@@ -82,7 +84,8 @@ class Cursor:
         advice = {
             "'": "this text has no closing quote; write '' for a quote inside it",
             "`": "this name has no closing backquote",
-            '"': "double quotes have no meaning; write texts in single quotes and names with other characters in backquotes",
+            '"': "double quotes have no meaning; "
+            "write texts in single quotes and names with other characters in backquotes",
             ";": "a semicolon has no meaning; a catalogue separates queries by their ids",
         }.get(character, f"the character {character!r} has no meaning here")
         raise Refusal(advice, self.place(offset))
@@ -181,7 +184,10 @@ class Cursor:
 
     def refuse(self, message: str) -> NoReturn:
         """Stops, at the current token."""
-        raise Refusal(message, self.at())
+        raise self.refusal(message)
+
+    def refusal(self, message: str) -> Refusal:
+        return Refusal(message, self.at())
 
     def deeper(self) -> None:
         """One level of nesting more; leave it with `depth -= 1`."""

@@ -1,0 +1,235 @@
+"""What is allowed but probably not meant: the warnings of a query.
+
+Enters: a query that the contract allows, its disjuncts, its keys and its scope. Leaves: sentences.
+Always holds: a warning never changes what the query returns. Always-false is proved, never guessed: from constants,
+from NULL, and from bounds on one attribute that exclude each other.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cep_core.language.algebra import (
+    All,
+    Atom,
+    Attribute,
+    Between,
+    Compare,
+    Constant,
+    Element,
+    Expression,
+    In,
+    Like,
+    One,
+    Or,
+    Pattern,
+    Query,
+    TimerAfter,
+    Window,
+)
+from cep_core.language.checked import Chain
+from cep_core.language.format import format_condition
+from cep_core.language.normal import push_down
+from cep_core.language.rules import mentions
+from cep_core.language.scope import Scope, leaves
+from cep_core.language.times import format_duration, moment_us
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def find_warnings(
+    query: Query,
+    disjuncts: tuple[tuple[Atom, ...], ...],
+    key: tuple[str, ...],
+    chains: tuple[Chain, ...],
+    scope: Scope,
+    history_us: Mapping[str, int] | None,
+) -> tuple[str, ...]:
+    """The warnings, in the order of the contract's clauses."""
+    found: list[str] = []
+    if not key and not any(chain.whole for chain in chains) and not _single(query.pattern):
+        found.append(
+            "no key: all events form one partition; add an equivalence test such as [source] if it is meant so"
+        )
+    found += _filters(scope)
+    found += _where(disjuncts, scope)
+    found += _indices(disjuncts, scope)
+    within = query.within_us
+    if within is not None:
+        for node, _ in leaves(query.pattern):
+            if isinstance(node, TimerAfter) and node.delay_us > within:
+                delay = format_duration(node.delay_us)
+                found.append(f"never matches: AFTER waits {delay}, longer than WITHIN {format_duration(within)}")
+        for name in sorted({name for element in scope.elements for name in element.classes}):
+            history = (history_us or {}).get(name)
+            if history is not None and within > history:
+                found.append(
+                    f"WITHIN {format_duration(within)} is longer than the history of {name}, {format_duration(history)}"
+                )
+    return tuple(dict.fromkeys(found))
+
+
+def _single(pattern: Pattern) -> bool:
+    if isinstance(pattern, Or):
+        return all(_single(part) for part in pattern.parts)
+    return isinstance(pattern, Element) and isinstance(pattern.quantity, One)
+
+
+def _filters(scope: Scope) -> list[str]:
+    found = []
+    for element in scope.elements:
+        if element.filter is None:
+            continue
+        pushed = push_down(element.filter)
+        atoms = pushed.conditions if isinstance(pushed, All) else (pushed,)
+        certain = [atom for atom in atoms if _declared_by_all(atom, element, scope)]
+        why = contradiction(certain)
+        if why is not None:
+            found.append(f"the filter of {' or '.join(element.classes)} is always false: {why}")
+    return found
+
+
+def _declared_by_all(atom: object, element: Element, scope: Scope) -> bool:
+    """Under ANY a comparison with an attribute that a class lacks is true, so it proves nothing."""
+    if not isinstance(atom, Compare | In | Between | Like):
+        return False
+    operands = (atom.left, atom.right) if isinstance(atom, Compare) else (atom.operand,)
+    for operand in operands:
+        if isinstance(operand, Attribute):
+            for name in element.classes:
+                declared = scope.declared.get(name)
+                if declared is not None and operand.name not in declared:
+                    return False
+    return True
+
+
+def _where(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]:
+    found = []
+    empty = 0
+    for atoms in disjuncts:
+        certain = [atom for atom in atoms if _certain(atom, scope)]
+        positive = [atom for atom in certain if not _names(atom, scope, "negated")]
+        why = contradiction(positive)
+        if why is not None:
+            empty += 1
+            found.append(f"always false: {why}")
+            continue
+        for name, binding in scope.bindings.items():
+            if binding.kind == "negated":
+                own = [atom for atom in certain if any(each.variable == name for each in mentions(atom))]
+                why = contradiction(own)
+                if why is not None:
+                    found.append(f"the negation of {name} excludes nothing, its condition is always false: {why}")
+    if empty and empty == len(disjuncts):
+        found.insert(0, "never matches: its WHERE is always false")
+    return found
+
+
+def _certain(atom: Atom, scope: Scope) -> bool:
+    """True where the atom cannot be true for want of a variable or an attribute."""
+    if not isinstance(atom, Compare | In | Between | Like):
+        return False
+    for operand in (atom.left, atom.right) if isinstance(atom, Compare) else (atom.operand,):
+        if isinstance(operand, Attribute) and operand.variable is not None:
+            binding = scope.bindings[operand.variable]
+            if operand.index is not None or not scope.everywhere(binding, operand.name):
+                return False
+    return all(not scope.bindings[each.variable].optional for each in mentions(atom))
+
+
+def _names(atom: Atom, scope: Scope, kind: str) -> bool:
+    return any(scope.bindings[each.variable].kind == kind for each in mentions(atom))
+
+
+def _indices(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]:
+    found = []
+    for each in (each for atoms in disjuncts for atom in atoms for each in mentions(atom)):
+        node, index = scope.bindings[each.variable].node, each.index
+        size = node.quantity.size if isinstance(node, Element) and isinstance(node.quantity, Window) else None
+        if size is not None and index is not None and index.name is None and index.offset > size:
+            name = f"{each.variable}[{index.offset}]"
+            found.append(f"{each.variable} has {size} events, so a condition on {name} is always true")
+    return found
+
+
+def contradiction(atoms: Iterable[object]) -> str | None:
+    """Why the atoms cannot all hold, or None where that is not proved."""
+    bounds: dict[Expression, list[Compare]] = {}
+    for atom in atoms:
+        if _false_alone(atom):
+            return format_condition(atom)  # type: ignore[arg-type]
+        for operand, bound in _bounds(atom):
+            earlier = bounds.setdefault(operand, [])
+            for other in earlier:
+                if _exclude(other, bound):
+                    return f"{format_condition(other)} and {format_condition(bound)}"
+            earlier.append(bound)
+    return None
+
+
+def _false_alone(atom: object) -> bool:
+    match atom:
+        case Compare(operator=sign, left=Constant(value=left), right=Constant(value=right)):
+            return left is None or right is None or not _holds(sign, left, right)
+        case Compare(left=left, right=right):
+            return Constant(None) in (left, right)
+        case In(values=values, negated=negated):
+            return (
+                any(value.value is None for value in values)
+                if negated
+                else all(value.value is None for value in values)
+            )
+        case Between(low=low, high=high, negated=False) if isinstance(low, Constant) and isinstance(high, Constant):
+            return low.value is None or high.value is None or _holds(">", _key(low), _key(high))
+        case _:
+            return False
+
+
+def _bounds(atom: object) -> list[tuple[Expression, Compare]]:
+    """What an atom says about one attribute, as comparisons of it with constants."""
+    match atom:
+        case Compare(operator=sign, left=Attribute() as left, right=Constant() as right):
+            return [(left, Compare(sign, left, right))]
+        case Compare(operator=sign, left=Constant() as left, right=Attribute() as right):
+            return [(right, Compare(_FLIPPED[sign], right, left))]  # type: ignore[arg-type]
+        case Between(operand=Attribute() as operand, low=Constant() as low, high=Constant() as high, negated=False):
+            return [(operand, Compare(">=", operand, low)), (operand, Compare("<=", operand, high))]
+        case _:
+            return []
+
+
+def _exclude(first: Compare, second: Compare) -> bool:
+    """True where no value meets both comparisons, each of one attribute with a constant."""
+    if not (isinstance(first.right, Constant) and isinstance(second.right, Constant)):
+        return False
+    a, b = _key(first.right), _key(second.right)
+    for one, x, other, y in ((first.operator, a, second.operator, b), (second.operator, b, first.operator, a)):
+        if one == "=":
+            return not _holds(other, x, y)
+        if one in (">", ">=") and other in ("<", "<="):
+            return _holds(">", x, y) or (x == y and not (one == ">=" and other == "<="))
+    return False
+
+
+def _key(constant: Constant) -> object:
+    """Moments compare as moments however they are written; other constants as themselves."""
+    moment = moment_us(constant.value) if isinstance(constant.value, str) else None
+    return constant.value if moment is None else moment
+
+
+def _holds(sign: str, left: object, right: object) -> bool:
+    """The comparison of two constants; values of different types prove nothing, so they count as holding."""
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    if not numbers and type(left) is not type(right):
+        return sign != ">"
+    return bool(_OPERATORS[sign](left, right))

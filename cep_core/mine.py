@@ -2,14 +2,15 @@
 
 Enters: a table of events, a query set (texts, or `prepare`d once), a detection range, and the state of CONSUME queries.
 Leaves: the table of matches (engine/output.py) and the state after the run.
-Always holds: exactly the matches with start <= detection_ts < end, each once (language contract, Runs). Queries that the
-shared walk can answer (SEQ, AND and OR of single elements with one key) are walked together; all others go through
+Always holds: exactly the matches with start <= detection_ts < end, each once (language contract, Runs). Queries that
+the shared walk can answer (SEQ, AND and OR of single elements with one key) are walked together; all others go through
 the general matcher. Which way a query goes never shows in its matches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,14 @@ from cep_core.engine.conditions import EventColumns
 from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range
 from cep_core.engine.identity import match_id
 from cep_core.engine.load import RESERVED, load
-from cep_core.engine.output import SCHEMA, Answers, matches_table
+from cep_core.engine.output import SCHEMA, Answers, matches_table, timer_id
 from cep_core.engine.scope import Moment
 from cep_core.engine.select import Consumed
 from cep_core.engine.state import STATE, consumed_from, state_rows
 from cep_core.engine.values import type_of
 from cep_core.engine.walk import walk
-from cep_core.language import CheckedQuery, check
+from cep_core.errors import QueryError
+from cep_core.language import CheckedQuery, check, parse
 from cep_core.language.algebra import Element, Pattern, Query, TimerAfter
 from cep_core.language.checked import Schema
 from cep_core.plan.simple import Simple, simple_networks, simple_query
@@ -48,7 +50,7 @@ def prepare(queries: Mapping[str, str | Query], schema: Mapping[str, Any] | None
     typed: Schema | None = None
     if schema is not None:
         typed = {name: dict(own) if isinstance(own, Mapping) else {} for name, own in schema.items()}
-    declares = None if schema is None else {name: frozenset(own) for name, own in schema.items()}
+    declares = None if schema is None else {name: frozenset(own) | {"source"} for name, own in schema.items()}
     return Prepared(check(queries, typed), declares)
 
 
@@ -105,7 +107,7 @@ class _Run:
         if isinstance(queries, Prepared):
             self.prepared = queries
         else:
-            self.prepared = prepare(queries, _schema(self.table, schema))
+            self.prepared = prepare(queries, _schema(self.table, queries, schema))
         self.order = list(queries.queries if isinstance(queries, Prepared) else queries)
         self.declares = dict(self.prepared.declares or {})
         self.checked = self.prepared.queries
@@ -197,9 +199,7 @@ def _table(query: Query, events: Any, evaluation: Evaluation, found: Sequence[Fo
     members = [[(place[e], m) for e, own in match.elements for m in own] for match in found]
     offsets = np.cumsum([0, *map(len, members)]).astype(np.int64)
     flat = [pair for own in members for pair in own]
-    fields = {
-        name: pa.array([_text(match.fields[name]) for match in found], pa.string()) for _, name in query.returns
-    }
+    fields = {name: pa.array([_text(match.fields[name]) for match in found], pa.string()) for _, name in query.returns}
     answers = Answers(
         np.zeros(len(found), np.int32),
         offsets=offsets,
@@ -225,8 +225,6 @@ def _text(result: Any) -> str | None:
 
 
 def _event_id(events: Any, timers: list[int], member: int) -> str:
-    from cep_core.engine.output import timer_id
-
     if member >= events.count:
         return timer_id(timers[member - events.count])
     return str(events.event_id[member].as_py())
@@ -273,6 +271,15 @@ def _classes(pattern: Pattern) -> set[str]:
     return {name for element in _elements(pattern) if isinstance(element, Element) for name in element.classes}
 
 
+def _named(queries: Mapping[str, str | Query]) -> set[str]:
+    """Every class that the queries name; a text that does not parse names none, and `check` will say why."""
+    names: set[str] = set()
+    for name, query in queries.items():
+        with suppress(QueryError):
+            names |= _classes((query if isinstance(query, Query) else parse(query, name)).pattern)
+    return names
+
+
 def _moment(moment: Any) -> int | None:
     if moment is None or isinstance(moment, int):
         return moment
@@ -281,13 +288,12 @@ def _moment(moment: Any) -> int | None:
     return int(stamp.as_unit("us").value)
 
 
-def _schema(table: pa.Table, declared: Mapping[str, Any] | None) -> Schema:
+def _schema(table: pa.Table, queries: Mapping[str, str | Query], declared: Mapping[str, Any] | None) -> Schema:
     """class -> attribute -> type, from the columns; `declared` says which of them each class has."""
     attributes = [name for name in table.column_names if name not in RESERVED and not name.startswith("__")]
     types = {name: type_of(table.schema.field(name).type) or "null" for name in attributes}
     if declared is None:
-        names = pa.compute.unique(table.column("event_class")).to_pylist() if len(table) else []
-        return {name: dict(types) for name in names if name is not None}
+        return {name: dict(types) for name in _named(queries) - queries.keys()}
     whole: Schema = {}
     for name, own in declared.items():
         kinds = own if isinstance(own, Mapping) else {}

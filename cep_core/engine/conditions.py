@@ -73,7 +73,7 @@ class EventColumns:
             return None
         known = self._declares
         classes = self.events.classes
-        has = np.asarray([c not in known or name in known[c] or name == "source" for c in classes], bool)
+        has = np.asarray([c not in known or name in known[c] for c in classes], bool)
         return None if has.all() else has[self.events.cls]
 
     def value(self, expression: Expression) -> Vector:
@@ -183,4 +183,3 @@ def anonymous_condition(node: Condition) -> Condition:
             return Either(tuple(map(anonymous_condition, parts)))
         case _:
             return node
-

@@ -7,7 +7,7 @@ Always holds: every partition is answered alone; what a query finds does not dep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from cep_core.engine.keys import key_codes
 from cep_core.engine.matcher import Answer, Partition, Task, answers
 from cep_core.engine.order import Ordered, order
 from cep_core.engine.output import timer_id
-from cep_core.engine.scope import Moment, Scope, Vacuous, is_plain, value, variables
+from cep_core.engine.scope import Moment, Scope, is_plain, value, variables
 from cep_core.engine.select import Consumed, Order, select
-from cep_core.engine.values import Vector, constant, compare
+from cep_core.engine.values import Vector, compare, constant
 from cep_core.errors import LimitError
 from cep_core.language.algebra import Atom, Condition, Element, One, Window
 from cep_core.language.checked import CheckedQuery
@@ -73,7 +73,7 @@ class Evaluation:
         tie = self.events.tie
         starts, ends = store.start.tolist(), store.end.tolist()
         rows = store.row
-        for number, name in enumerate(names):
+        for number, name in enumerate(names[: len(store.offsets) - 1]):
             low, high = int(store.offsets[number]), int(store.offsets[number + 1])
             own = [
                 {
@@ -92,9 +92,7 @@ class Evaluation:
                 row = int(rows[event])
                 return end, start, 0, -(2**63) if tie is None else int(tie[row]), ids[row].as_py()
 
-            order_of = Order(
-                part.key, lasting, lambda event: ids[int(rows[event])].as_py(), lambda event: ends[event]
-            )
+            order_of = Order(part.key, lasting, lambda event: ids[int(rows[event])].as_py(), lambda event: ends[event])
             taken = None if checked.query.consume == "none" else consumed.setdefault(name, Consumed())
             found = self._answers(checked, task, part, name, within if taken is not None else Range(None, None))
             for chosen in select(checked.query, found, order_of, taken):
@@ -136,7 +134,8 @@ class Evaluation:
         store = order(self.events, codes)
         firsts = store.row[store.offsets[:-1]] if len(store.row) else np.zeros(0, np.int32)
         texts = [vector.take(firsts).texts() for vector in vectors]
-        return store, [", ".join(f"{k}={t}" for k, t in zip(checked.key, row, strict=True)) for row in zip(*texts, strict=True)]
+        named = zip(*texts, strict=True)
+        return store, [", ".join(f"{k}={t}" for k, t in zip(checked.key, own, strict=True)) for own in named]
 
     def _task(self, checked: CheckedQuery, store: Ordered) -> tuple[Task, list[dict[int, np.ndarray]]]:
         """Pushes what names one element alone into its candidates."""
@@ -211,7 +210,7 @@ class Evaluation:
         if not checked.postponed:
             detection = end
         elif query.select == "all":
-            detection = min(a.start_rest for a in chosen) + (query.within_us or 0)
+            detection = start + (query.within_us or 0)
         else:
             detection = end + (query.within_us or 0)
         names = {e.position: e.name for b in task.branches for e in _all_elements(b)}
@@ -221,12 +220,13 @@ class Evaluation:
         scope = Scope(
             part.scope.read,
             part.scope.declares,
-            {variable[p]: events for p, events in bound.items() if variable[p] is not None},  # type: ignore[misc]
-            frozenset(variable[p] for p in many if variable[p] is not None),  # type: ignore[misc]
+            {variable[p]: events for p, events in bound.items() if variable[p] is not None},
+            frozenset(variable[p] for p in many if variable[p] is not None),
+            lenient=True,
         )
         fields = {}
         for (expression, field), (_, kind) in zip(query.returns, checked.fields, strict=True):
-            fields[field] = _returned(value_or_null(expression, scope), kind)
+            fields[field] = _returned(value(expression, scope), kind)
         elements = tuple((names[p], tuple(self._number(part, rows, e) for e in bound[p])) for p in sorted(bound))
         return Found(elements, start, end, detection, fields, name)
 
@@ -248,20 +248,6 @@ class Evaluation:
         return self.events.count + self._timer_numbers[moment]
 
 
-def value_or_null(expression: Any, scope: Scope) -> Any:
-    """RETURN over something that is not there is NULL."""
-    open_scope = replace(scope, declares=lambda event, name: True)
-    read = scope.read
-
-    def careful(event: int, name: str) -> Any:
-        return read(event, name) if scope.declares(event, name) else None
-
-    try:
-        return value(expression, replace(open_scope, read=careful))
-    except Vacuous:
-        return None
-
-
 def _returned(result: Any, kind: str) -> Any:
     return float(result) if kind == "float" and isinstance(result, int) and not isinstance(result, bool) else result
 
@@ -273,8 +259,7 @@ def _single(element: Any) -> bool:
 def _elements(branch: Branch) -> list[Element]:
     """Every element of a branch that reads events: slots once each, groups and negated ones."""
     own = {slot.element.position: slot.element for slot in branch.slots if isinstance(slot.element, Element)}
-    more = [place.element for place in (*branch.groups, *branch.negations)]
-    return [*own.values(), *more]
+    return [*own.values(), *(g.element for g in branch.groups), *(n.element for n in branch.negations)]
 
 
 def _all_elements(branch: Branch) -> list[Any]:

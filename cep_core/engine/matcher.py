@@ -26,8 +26,8 @@ Key = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Task:
-    """A query as the matcher reads it. symbols: per branch, the store's places for each element's position, already under
-    the element's filter and the conditions that name it alone; atoms: per branch, the conditions that are left."""
+    """A query as the matcher reads it. atoms: per branch, the conditions that name more than one element; the others
+    are in the candidates already."""
 
     checked: CheckedQuery
     branches: tuple[Branch, ...]
@@ -37,7 +37,7 @@ class Task:
 @dataclass(frozen=True)
 class Answer:
     """events: element position -> its events in event order; groups too, possibly empty. listed: the events of slots in
-    pattern order. start_rest: the start without groups."""
+    pattern order."""
 
     branch: int
     events: dict[int, tuple[int, ...]]
@@ -45,7 +45,6 @@ class Answer:
     groups: tuple[tuple[int, ...], ...]
     start: int
     end: int
-    start_rest: int
     completing: Key
 
 
@@ -279,9 +278,7 @@ class _Search:
         everybody = [event for members in groups for event in members]
         if len(set(everybody)) < len(everybody):
             return None
-        start_rest = start
-        start = min((part.span(event)[0] for event in everybody), default=start) if everybody else start
-        start = min(start, start_rest)
+        start = min([start, *(part.span(event)[0] for event in everybody)])
         end = max([end, *(part.span(event)[1] for event in everybody)])
         named = {p.element.variable: g for p, g in zip(self.branch.groups, groups, strict=True) if p.element.variable}
         scope = self._scope(named)
@@ -296,7 +293,7 @@ class _Search:
         for place, members in zip(self.branch.groups, groups, strict=True):
             events[place.element.position] = members
         completing = max(part.key(event) for event in (*listed, *everybody))
-        return Answer(self.number, events, listed, tuple(groups), start, end, start_rest, completing)
+        return Answer(self.number, events, listed, tuple(groups), start, end, completing)
 
     def _aggregate_atoms(self) -> list[tuple[Atom, frozenset[str]]]:
         return [(a, v) for a, v in self.group_atoms if not bare_variables(a) & self.group_names]

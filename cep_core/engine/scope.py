@@ -53,7 +53,7 @@ class Vacuous(Exception):
 
 @dataclass
 class Scope:
-    """bound: variable -> its events (one for a single element); many: the variables that are windows or groups, whose bare
+    """bound: variable -> its events (one for a single element); many: the variables that are windows, whose bare
     attributes speak of each event. read(event, attribute) gives a value; declares(event, attribute) says whether there
     is one. An event is a row, or a timer as a negative number."""
 
@@ -62,6 +62,7 @@ class Scope:
     bound: dict[str, Sequence[int]] = field(default_factory=dict)
     many: frozenset[str] = frozenset()
     indices: Mapping[str, int] = field(default_factory=dict)
+    lenient: bool = False  # what is not there is NULL, as RETURN has it
 
 
 def holds(condition: Condition, scope: Scope) -> bool:
@@ -206,6 +207,24 @@ def value(node: Expression, scope: Scope, whole: Scope | None = None) -> Any:
     match node:
         case Constant():
             return node.value
+        case Attribute() | Duration() | Aggregate():
+            try:
+                return _leaf(node, scope, whole)
+            except Vacuous:
+                if scope.lenient:
+                    return None
+                raise
+        case Minus(operand=operand):
+            return _arithmetic("-", 0, value(operand, scope, whole))
+        case Arithmetic(operator=operator, left=left, right=right):
+            return _arithmetic(operator, value(left, scope, whole), value(right, scope, whole))
+        case Call(name=name, arguments=arguments):
+            return _call(name, [value(argument, scope, whole) for argument in arguments])
+    raise AssertionError(f"not an expression: {node}")
+
+
+def _leaf(node: Attribute | Duration | Aggregate, scope: Scope, whole: Scope) -> Any:
+    match node:
         case Attribute(variable=variable, name=name, index=index):
             return _read(_event(variable, index, scope, whole), name, scope)
         case Duration():
@@ -214,13 +233,6 @@ def value(node: Expression, scope: Scope, whole: Scope | None = None) -> Any:
             return (scope.read(second, "end_ts").us - scope.read(first, "end_ts").us) / 1e6
         case Aggregate():
             return _aggregate(node, whole)
-        case Minus(operand=operand):
-            return _arithmetic("-", 0, value(operand, scope, whole))
-        case Arithmetic(operator=operator, left=left, right=right):
-            return _arithmetic(operator, value(left, scope, whole), value(right, scope, whole))
-        case Call(name=name, arguments=arguments):
-            return _call(name, [value(argument, scope, whole) for argument in arguments])
-    raise AssertionError(f"not an expression: {node}")
 
 
 def _event(variable: str | None, index: Index | None, scope: Scope, whole: Scope) -> int:

@@ -18,8 +18,8 @@ from cep_core.language.algebra import Query
 
 @dataclass
 class Consumed:
-    """What earlier matches of one partition took: ids of used events, or the completing member (end, start, timer, tie, id)
-    of the latest match."""
+    """What earlier matches of one partition took: ids of used events, or the completing member of the latest match as
+    (end, start, timer, tie, id)."""
 
     used: dict[str, int] = field(default_factory=dict)  # event id -> its end
     latest: tuple[int, int, int, int, str] | None = None

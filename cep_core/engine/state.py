@@ -55,7 +55,7 @@ def consumed_from(state: pa.Table) -> tuple[dict[str, dict[str, Consumed]], dict
         if row["kind"] == "used":
             own.used[row["event_id"]] = row["end_us"]
         else:
-            own.latest = tuple(json.loads(row["payload"]))  # type: ignore[assignment]
+            own.latest = tuple(json.loads(row["payload"]))
     return consumed, carried
 
 

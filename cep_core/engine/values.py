@@ -1,9 +1,9 @@
 """Values of many rows at once, with the meaning that Spark SQL gives them (language contract, Conditions).
 
 Enters: Arrow columns and expressions over them. Leaves: `Vector`: values with a validity.
-Always holds: NULL, NaN, a division by zero and an integer that leaves 64 bits are all "not valid". Strings are codes into
-a sorted list of words, so that codes compare as their strings do, by UTF-8 bytes. No host-language evaluation: every
-operation below is a function of this module.
+Always holds: NULL, NaN, a division by zero and an integer that leaves 64 bits are all "not valid". Strings are codes
+into a sorted list of words, so that codes compare as their strings do, by UTF-8 bytes. No host-language evaluation:
+every operation below is a function of this module.
 """
 
 from __future__ import annotations

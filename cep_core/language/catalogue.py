@@ -188,7 +188,7 @@ def _value(name: str, node: yaml.Node, place: str, problems: list[str]) -> Any:
     return text.rstrip("\n") if name in ("query", "description") else text
 
 
-def _raw(node: yaml.ScalarNode, lines: list[str]) -> tuple[int, int, str]:
+def _raw(node: Any, lines: list[str]) -> tuple[int, int, str]:
     """Where a scalar's own characters start in the file (line and column from 1), and the file's text from there on."""
     start, end = node.start_mark, node.end_mark
     if node.style in ("|", ">"):

@@ -45,7 +45,7 @@ class Mention:
 
     variable: str
     form: OneOf["bare", "index", "aggregate", "duration"]
-    index: Index | None  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: Index | None
     at: At
 
 

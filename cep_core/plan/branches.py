@@ -173,6 +173,8 @@ def _part(node: Pattern, draft: _Draft) -> _Part:
 
 
 def _and(node: And, draft: _Draft) -> _Part:
+    if len(node.parts) == 1:  # an OR's choice under the OR's WITHIN: it stands as it would without
+        return _part(node.parts[0], draft)
     members: list[int] = []
     for part in node.parts:
         if isinstance(part, Element) and part.negated:

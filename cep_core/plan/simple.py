@@ -68,7 +68,9 @@ def simple_networks(
             own = tuple(symbols.setdefault((tuple(sorted(e.classes)), e.filter), len(symbols)) for e in simple.elements)
             query = checked.query
             wanted.append(
-                SimpleQuery(number, simple.kind, own, query.within_us, query.select == "recent", query.ties == "ordered")
+                SimpleQuery(
+                    number, simple.kind, own, query.within_us, query.select == "recent", query.ties == "ordered"
+                )
             )
         code = {name: number for number, name in enumerate(columns.events.classes)}
         drawn = []

@@ -57,8 +57,12 @@ def check_key(query: Query, scope: Scope) -> Key:
 
 def _key_type(name: str, condition: Equivalence, scope: Scope) -> Type:
     kind: Type = "null"
+    lacking = scope.lacking([each for element in scope.elements for each in element.classes], name)
+    if lacking:
+        scope.refuse_attribute(lacking, name, condition.at)
+        return kind
     for element in scope.elements:
-        found = scope.attribute(element, name, condition.at, everywhere=True)
+        found = scope.attribute(element, name, condition.at)
         joined = join(kind, found)
         if joined is None:
             message = f"[{name}] compares the {kind} of some classes with the {found} of {' or '.join(element.classes)}"

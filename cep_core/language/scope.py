@@ -8,7 +8,7 @@ which the type "null" stands for. Problems are collected, never raised, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
@@ -89,20 +89,26 @@ class Scope:
                 return "null"
             result = joined
         if missing and (everywhere or result is None):
-            self._refuse_attribute(missing, name, at)
+            self.refuse_attribute(missing, name, at)
         return "null" if result is None else result
 
-    def _refuse_attribute(self, classes: list[str], name: str, at: At) -> None:
+    def refuse_attribute(self, classes: list[str], name: str, at: At) -> None:
         known = sorted({known for each in classes for known in self.declared.get(each) or ()})
-        tail = did_you_mean(name, known) or f"; it declares {', '.join(known)}"
-        self.refuse(f'class {" or ".join(classes)} has no attribute "{name}"{tail}', at)
+        tail = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+        who = f"class {classes[0]} has" if len(classes) == 1 else f"the classes {', '.join(classes)} have"
+        self.refuse(f'{who} no attribute "{name}"{tail}', at)
+
+    def lacking(self, classes: Iterable[str], name: str) -> list[str]:
+        """The classes that are known not to have an attribute, each once."""
+        known = ((each, self.declared.get(each)) for each in dict.fromkeys(classes))
+        return [each for each, declared in known if declared is not None and name not in declared]
 
     def everywhere(self, binding: Binding, name: str) -> bool:
         """True where every event that the variable can be bound to has the attribute, and it is always bound."""
         node = binding.node
         if binding.optional or not isinstance(node, Element):
             return not binding.optional
-        return all((declared := self.declared.get(each)) is None or name in declared for each in node.classes)
+        return not self.lacking(node.classes, name)
 
 
 def join(left: Type, right: Type) -> Type | None:

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple, NoReturn
 
-from cep_core.language.algebra import At
+from cep_core.language.algebra import NOWHERE, At
 from cep_core.language.problems import Refusal, nearest
 from cep_core.language.times import LONGEST_US, UNIT_NAMES, duration_us, format_duration
 
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 class Cursor:
     """The tokens of one query and how far the parser has come."""
 
-    __slots__ = ("depth", "index", "starts", "text", "token", "tokens")
+    __slots__ = ("_at", "_at_offset", "depth", "index", "starts", "text", "token", "tokens")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -58,24 +58,26 @@ class Cursor:
         self.tokens = self._tokens()
         self.index = 0
         self.depth = 0
+        self._at_offset, self._at = -1, NOWHERE
         self.token = self.tokens[0]
 
     def _tokens(self) -> list[Token]:
-        text, match, tokens, offset = self.text, _TOKEN.match, [], 0
-        while offset < len(text):
-            found = match(text, offset)
-            if found is None:
-                self._refuse_character(offset)
-            kind, piece = str(found.lastgroup), found.group()
+        text, tokens, offset = self.text, [], 0
+        for found in _TOKEN.finditer(text):
+            if found.start() != offset:
+                break
+            kind, piece = found.lastgroup, found.group()
             if kind == "name":
-                tokens.append(Token(kind, piece, piece.upper(), offset))
-            elif kind == "string":
-                tokens.append(Token(kind, piece[1:-1].replace("''", "'"), "", offset))
-            elif kind == "quoted":
-                tokens.append(Token(kind, piece[1:-1].replace("``", "`"), "", offset))
-            elif kind != "space":
+                tokens.append(Token("name", piece, piece.upper(), offset))
+            elif kind == "op" or kind == "number":
                 tokens.append(Token(kind, piece, "", offset))
+            elif kind == "string":
+                tokens.append(Token("string", piece[1:-1].replace("''", "'"), "", offset))
+            elif kind == "quoted":
+                tokens.append(Token("quoted", piece[1:-1].replace("``", "`"), "", offset))
             offset = found.end()
+        if offset < len(text):
+            self._refuse_character(offset)
         tokens.append(Token("end", "", "", len(text.rstrip())))
         return tokens
 
@@ -95,8 +97,11 @@ class Cursor:
         return At(line, offset - self.starts[line - 1] + 1)
 
     def at(self) -> At:
-        """The place of the current token."""
-        return self.place(self.token.offset)
+        """The place of the current token. Every level of the descent asks for it, so the last answer is kept."""
+        offset = self.token.offset
+        if offset != self._at_offset:
+            self._at_offset, self._at = offset, self.place(offset)
+        return self._at
 
     def advance(self) -> Token:
         """The current token; the cursor moves to the next."""

@@ -172,16 +172,27 @@ class _Search:
         if isinstance(element, TimerAt):
             return [self.partition.timer(element.moment_us, element.position)]
         if isinstance(element, TimerEvery):
-            assert low is not None
-            assert high is not None
+            reach = self._reach() if low is None or high is None else [(low, high)]
             period = element.period_us
-            first = -(-low // period) * period
-            return [self.partition.timer(t, element.position) for t in range(first, high + 1, period)]
+            moments = (t for a, b in reach for t in range(-(-a // period) * period, b + 1, period))
+            return [self.partition.timer(moment, element.position) for moment in moments]
         rows = self.rows[element.position]
         if low is None or high is None:
             return rows
         ends = self.partition.end
         return rows[bisect_left(rows, low, key=ends.__getitem__) : bisect_right(rows, high, key=ends.__getitem__)]
+
+    def _reach(self) -> list[tuple[int, int]]:
+        """Where a timer can be while nothing is bound (a group is the only event): within a window of some event."""
+        window = self.window or 0
+        spans = sorted({self.partition.span(event) for rows in self.rows.values() for event in rows})
+        merged: list[tuple[int, int]] = []
+        for low, high in ((start - window, end + window) for start, end in spans):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+            else:
+                merged.append((low, high))
+        return merged
 
     def precedes(self, one: int, other: int) -> bool:
         end, start = self.partition.span(one)[1], self.partition.span(other)[0]

@@ -23,7 +23,7 @@ from tests.jobs.shop import make_shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.heavy]
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

@@ -19,7 +19,7 @@ from tests.jobs.shop import T0, S, make_shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.heavy]
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def test_coverage_is_by_version_and_the_newest_counts() -> None:
     assert covered([*spans, (0, 20, "a")], "a", 4, 9)
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_repeating_a_run_or_a_publish_changes_nothing(spark: SparkSession, shop: Shop) -> None:
     manifest = mine(spark, shop.settings, Request(T0, shop.end_us))
@@ -58,6 +59,7 @@ def test_repeating_a_run_or_a_publish_changes_nothing(spark: SparkSession, shop:
     assert shop.published(spark) == shop.expected()
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_of_two_runs_over_the_same_range_one_wins_and_the_other_says_so(spark: SparkSession, shop: Shop) -> None:
     first = stage_run(spark, shop.settings, Request(T0, T0 + 60 * S))
@@ -86,6 +88,7 @@ def test_of_two_runs_over_the_same_range_one_wins_and_the_other_says_so(spark: S
     assert recorded == {winner: "published", loser: "superseded"}
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_runs_over_different_ranges_at_once_both_land(spark: SparkSession, shop: Shop) -> None:
     edges = [T0, T0 + 30 * S, T0 + 60 * S, shop.end_us]
@@ -107,6 +110,7 @@ def test_runs_over_different_ranges_at_once_both_land(spark: SparkSession, shop:
     assert shop.published(spark) == shop.expected()
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_a_staging_that_is_not_what_the_run_wrote_is_refused(spark: SparkSession, shop: Shop) -> None:
     manifest = stage_run(spark, shop.settings, Request(T0, shop.end_us))
@@ -117,6 +121,7 @@ def test_a_staging_that_is_not_what_the_run_wrote_is_refused(spark: SparkSession
     assert tables.read(spark, shop.settings, "composite_events").count() == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_a_run_that_died_after_its_commit_is_recorded_by_the_next(spark: SparkSession, shop: Shop) -> None:
     manifest = mine(spark, shop.settings, Request(T0, shop.end_us))
@@ -127,6 +132,7 @@ def test_a_run_that_died_after_its_commit_is_recorded_by_the_next(spark: SparkSe
     assert (row["run_id"], row["outcome"], row["matches"]) == (manifest.run_id, "published", manifest.matches)
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_a_manifest_survives_its_way_through_staging(spark: SparkSession, shop: Shop) -> None:
     from jobs.runs import read_manifest
@@ -136,6 +142,7 @@ def test_a_manifest_survives_its_way_through_staging(spark: SparkSession, shop: 
     assert read_manifest(spark, shop.settings, "r1") == manifest
 
 
+@pytest.mark.heavy
 @pytest.mark.spark
 def test_killed_anywhere_the_table_is_whole_and_the_next_run_finishes(spark: SparkSession, shop: Shop) -> None:
     """SIGKILL at random moments. Every victim mines the same range, so the rows differ by their run alone: at any time

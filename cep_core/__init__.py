@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cep_core.engine.identity import match_id
-    from cep_core.mine import Prepared, mine, mine_chunks, mine_with_state, prepare
     from cep_core.plan.explain import explain
+    from cep_core.run import Prepared, mine, mine_chunks, mine_with_state, prepare
 
 __all__ = ["Prepared", "explain", "match_id", "mine", "mine_chunks", "mine_with_state", "prepare"]
 
@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'cep_core' has no attribute {name!r}")
     found = getattr(import_module(_HOME.get(name, "cep_core.mine")), name)
-    globals()[name] = found  # a submodule of the same name (cep_core.mine) must not stand in the function's place
+    globals()[name] = found
     return found

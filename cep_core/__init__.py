@@ -21,6 +21,6 @@ _HOME = {"match_id": "cep_core.engine.identity", "explain": "cep_core.plan.expla
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'cep_core' has no attribute {name!r}")
-    found = getattr(import_module(_HOME.get(name, "cep_core.mine")), name)
+    found = getattr(import_module(_HOME.get(name, "cep_core.run")), name)
     globals()[name] = found
     return found

@@ -23,6 +23,7 @@ from cep_core.language import check, format_query, parse
 from tests.harness import Row, run_engine, run_naive
 from tests.laws import LAWS
 from tests.naive_values import Overflow
+from tests.pinned import pin
 from tests.random_cases import RandomCase, random_cases
 
 Law = Callable[[RandomCase], tuple[Any, Any]]
@@ -56,10 +57,12 @@ def main() -> int:
     parser.add_argument("--laws", default="naive", help="names with commas between, of: " + ", ".join(ALL_LAWS))
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
     parser.add_argument("--out", default="", help="append the failures to this file too")
+    parser.add_argument("--pin", action="store_true", help="keep the failures in tests/engine/pinned.json")
     options = parser.parse_args()
     wanted = frozenset(name for name in options.features.split(",") if name)
     failures = matching = done = 0
     seen: Counter[str] = Counter()
+    meeting: Counter[str] = Counter()  # features of the cases that match something
     began = time.monotonic()
     for case in random_cases(options.seed, options.size, wanted):
         if done == options.cases or failures == options.failures:
@@ -69,11 +72,16 @@ def main() -> int:
         for name in options.laws.split(","):
             law = ALL_LAWS[name]
             expected, problem = _tried(law, case)
-            matching += bool(expected) and name == options.laws.split(",")[0]
+            if expected and name == options.laws.split(",")[0]:
+                matching += 1
+                meeting.update(case.features)
             if problem is not None:
                 failures += 1
-                report = _report(name, shrunk(law, case))
+                smallest = shrunk(law, case)
+                report = _report(name, smallest)
                 print(report, flush=True)
+                if options.pin:
+                    pin(smallest)
                 if options.out:
                     with open(options.out, "a", encoding="utf-8") as file:
                         file.write(report + "\n")
@@ -85,7 +93,8 @@ def main() -> int:
     seconds = time.monotonic() - began
     share = f"{matching / max(done, 1):.0%} match something"
     print(f"{done} cases from seed {options.seed} in {seconds:.0f} s: {failures} failures, {share}")
-    print("features: " + " ".join(f"{name}={count}" for name, count in sorted(seen.items())))
+    print("features, in cases of which match something:")
+    print(" ".join(f"{name}={count}/{meeting[name]}" for name, count in sorted(seen.items())))
     return 1 if failures else 0
 
 

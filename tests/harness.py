@@ -29,7 +29,13 @@ TOKEN = re.compile(
     r"(?P<id>(?P<cls>[A-Za-z_]+)(?P<start>[\d.]+)(-(?P<end>[\d.]+))?(~\w+)?)"
     r"(#(?P<tie>-?\d+))?(@(?P<source>\w+))?(\{(?P<attributes>[^}]*)\})?$"
 )
-KINDS = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+KINDS = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
 
 
 @dataclass(frozen=True, order=True)

@@ -89,8 +89,9 @@ def any_buckets(case: RandomCase) -> tuple[list[Row], list[Row]]:
 
 def _cuts(case: RandomCase) -> list[tuple[int | None, int | None]]:
     rng = Random(case.seed + 1)
+    first = min((event["start_ts"] for event in case.events), default=0)
     last = max((event["end_ts"] for event in case.events), default=0) + 30_000_000
-    moments = sorted({rng.randrange(0, last, 500_000) for _ in range(rng.randint(1, 3))})
+    moments = sorted({rng.randrange(first, last, 500_000) for _ in range(rng.randint(1, 3))})
     edges: list[int | None] = [None, *moments, None]
     return list(pairwise(edges))
 

@@ -177,7 +177,7 @@ def _round(x: Value, digits: int) -> Value:
         return x
     unit = Decimal(1).scaleb(-digits)
     rounded = (Decimal(repr(x)) / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit
-    return plain(int(rounded)) if isinstance(x, int) else float(rounded)
+    return plain(int(rounded)) if isinstance(x, int) else float(rounded) + 0.0  # Spark has no -0.0 here
 
 
 def like(value: Value, pattern: str) -> bool:

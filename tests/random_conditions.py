@@ -1,40 +1,23 @@
-"""Random conditions and RETURN expressions over the elements of a random pattern.
+"""Random conditions over the elements of a random pattern.
 
 Enters: a random source and the elements (`Named`) with the attributes they may be asked for. Leaves: algebra nodes.
 Always holds: what the contract allows about groups, negated variables and types is kept to by construction, so that the
-checker refuses few; value domains are small, so that conditions often hold.
+checker refuses few.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
 from cep_core.language import algebra as q
+from tests.random_values import NUMBERS, TIMES, Named, aggregate, attribute, constant, made, wrapped
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
-Function = Literal["count", "sum", "avg", "min", "max", "first", "last"]
 COMPARISONS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
-NUMERIC: tuple[Function, ...] = ("sum", "avg", "min", "max", "first", "last")
-ORDERED: tuple[Function, ...] = ("min", "max", "first", "last")
-WHOLE: tuple[Function, ...] = ("sum", *ORDERED)
-HALVES: tuple[Function, ...] = ("avg", "sum", "min")
 RANGES: tuple[Operator, ...] = ("<", "<=", ">", ">=")
 MORE_EQUAL: tuple[Operator, ...] = ("=", *COMPARISONS)
-KINDS = {"x": "int", "y": "int", "f": "float", "s": "string", "n": "int", "m": "float", "k": "bool", "source": "string"}
-
-
-@dataclass(frozen=True)
-class Named:
-    """An element with a variable. kind: one, window, group, negated or timer; attributes: those that one of its
-    classes declares.
-    """
-
-    variable: str
-    kind: str
-    attributes: tuple[str, ...]
-    size: int = 1
+TYPES = ("int", "int", "int", "float", "string", "string", "bool", "timestamp")
 
 
 def random_where(rng: Random, named: list[Named], key: q.Equivalence | None, many: float) -> q.Condition | None:
@@ -54,45 +37,6 @@ def random_filter(rng: Random, attributes: tuple[str, ...]) -> q.Condition | Non
     own = [Named("", "one", attributes)]
     found = _boolean(rng, own, rng.choice((0, 0, 1)))
     return None if found is None else _without_variable(found)
-
-
-def random_returns(rng: Random, named: list[Named], merged: bool) -> tuple[tuple[q.Expression, str], ...]:
-    """RETURN: each name has always the same type, so that queries over queries can ask for it."""
-    found: list[tuple[q.Expression, str]] = []
-    positive = [one for one in named if one.kind != "negated"]
-    for name in rng.sample(("x", "n", "m", "s", "f"), rng.randint(0, 3)):
-        expression = _returned(rng, [o for o in positive if o.kind != "timer"], name, merged)
-        if expression is not None:
-            found.append((expression, name))
-    return tuple(found)
-
-
-def _returned(rng: Random, positive: list[Named], name: str, merged: bool) -> q.Expression | None:
-    asked = {"x": "x", "n": None, "m": "f", "s": "s", "f": "f"}[name]
-    able = [one for one in positive if asked is None or asked in one.attributes]
-    if not able:
-        return None
-    one = rng.choice(able)
-    if name == "n":
-        several = [o for o in positive if merged or o.kind in ("window", "group")]
-        if several:
-            return q.Aggregate("count", rng.choice(several).variable, None)
-        return q.Call("length", (q.Attribute(one.variable, "s"),)) if "s" in one.attributes else None
-    assert asked is not None
-    if merged or one.kind in ("window", "group"):
-        if one.kind == "window" and not merged and rng.random() < 0.3:
-            return q.Attribute(one.variable, asked, q.Index(None, rng.randint(1, one.size)))
-        if name == "m":
-            return q.Aggregate(rng.choice(HALVES), one.variable, asked)
-        return q.Aggregate(rng.choice(WHOLE if name != "s" else ORDERED), one.variable, asked)
-    plain = q.Attribute(one.variable, asked)
-    if name == "x":
-        return rng.choice(
-            (plain, plain, q.Arithmetic("+", plain, q.Constant(1)), q.Call("coalesce", (plain, q.Constant(-1))))
-        )
-    if name == "m":
-        return rng.choice((q.Arithmetic("/", plain, q.Constant(2)), q.Call("coalesce", (plain, q.Constant(0)))))
-    return plain
 
 
 # ---------------------------------------------------------------- booleans
@@ -116,7 +60,8 @@ def _chain(rng: Random, named: list[Named]) -> tuple[q.Condition, ...]:
 
 def _boolean(rng: Random, named: list[Named], depth: int) -> q.Condition | None:
     if depth == 0 or rng.random() < 0.3:
-        return _atom(rng, named)
+        found = _atom(rng, named)
+        return q.Not(found) if found is not None and rng.random() < 0.1 else found
     parts = [part for part in (_boolean(rng, named, depth - 1) for _ in range(2)) if part is not None]
     if len(parts) < 2:
         return parts[0] if parts else None
@@ -131,139 +76,114 @@ def _boolean(rng: Random, named: list[Named], depth: int) -> q.Condition | None:
 def _atom(rng: Random, named: list[Named]) -> q.Condition | None:
     """One atom about one main element; the others in it are those that may stand beside it."""
     one = rng.choice(named)
+    others = [o for o in named if o is not one]
     if one.kind == "timer":
-        singles = [o for o in named if o.kind == "one"]
-        other = rng.choice(singles) if singles else one
-        return q.Compare(rng.choice(COMPARISONS), q.Attribute(one.variable, "ts"), q.Attribute(other.variable, "ts"))
-    singles = [o for o in named if o.kind == "one"]
-    beside = singles
-    if one.kind in ("one", "window"):
-        beside = singles + [o for o in named if o.kind == "window"]
-    aggregated = [o for o in named if o.kind == "window" or (o.kind == "group" and one.kind != "group")]
-    if one.kind in ("window", "group") and rng.random() < 0.45:
-        return _forall(rng, one, singles) if rng.random() < 0.5 else _about_aggregate(rng, one, singles)
+        return _about_time(rng, one, others)
+    if one.kind in ("window", "group") and rng.random() < 0.65:
+        return _forall(rng, one, others) if rng.random() < 0.55 else _about_aggregate(rng, one, others)
     if one.kind != "window" and one.variable and rng.random() < 0.08:
-        return _about_time(rng, one, named)
-    if not one.attributes:
+        return _about_time(rng, one, others)
+    kind = rng.choice(TYPES)
+    names = one.of(kind)
+    mine: q.Expression | None = q.Attribute(one.variable, rng.choice(names)) if names else None
+    if one.kind in ("one", "negated") and (mine is None or rng.random() < 0.06):
+        mine = made(rng, one, kind) or mine
+    if mine is None:
         return None
-    attribute = rng.choice(one.attributes)
-    kind = KINDS[attribute]
-    mine: q.Expression = q.Attribute(one.variable, attribute)
-    if kind in ("int", "float") and rng.random() < 0.2:
-        mine = _wrapped(rng, mine, kind)
-    choice = rng.random()
-    if choice < 0.10:
+    beside = _beside(rng, one, others, kind)
+    if rng.random() < 0.22:
+        mine = wrapped(rng, mine, kind, beside)
+    return _compared(rng, mine, kind, beside)
+
+
+def _beside(rng: Random, one: Named, others: list[Named], kind: str) -> list[q.Expression]:
+    """Values of other elements that may stand in a condition that names `one` bare.
+
+    A bare group goes with no other group; a negated variable with no event of a window or a group, only aggregates.
+    """
+    found: list[q.Expression | None] = []
+    for other in others:
+        if other.kind == "one" or (other.kind == "timer" and kind == "timestamp"):
+            found.append(attribute(rng, other, kind))
+        elif other.kind == "window" or (other.kind == "group" and one.kind != "group"):
+            found.append(aggregate(rng, other, kind))
+            if one.kind != "negated":
+                found.append(attribute(rng, other, kind))
+            names = other.of(kind)
+            if names and other.kind == "window" and one.kind != "negated":
+                found.append(q.Attribute(other.variable, rng.choice(names)))
+    return [value for value in found if value is not None]
+
+
+def _compared(rng: Random, mine: q.Expression, kind: str, beside: list[q.Expression]) -> q.Condition:
+    choice, negated = rng.random(), rng.random() < 0.4
+    if choice < 0.09:
         return q.IsNull(mine, rng.random() < 0.6)
     if choice < 0.18:
-        return q.In(mine, tuple(q.Constant(_constant(rng, kind)) for _ in range(rng.randint(1, 3))), rng.random() < 0.4)
-    if choice < 0.26 and kind in ("int", "float"):
-        return q.Between(mine, q.Constant(rng.randint(0, 1)), q.Constant(rng.randint(1, 3)), rng.random() < 0.4)
-    if choice < 0.34 and kind == "string":
-        return q.Like(mine, rng.choice(("p%", "%q", "_", "%", "r_")), rng.random() < 0.4)
+        return q.In(mine, tuple(constant(rng, kind) for _ in range(rng.randint(1, 3))), negated)
+    if choice < 0.27 and kind != "bool":
+        bounds = [rng.choice(beside) if beside and rng.random() < 0.4 else constant(rng, kind) for _ in range(2)]
+        if all(isinstance(bound, q.Constant) for bound in bounds):
+            bounds.sort(key=lambda bound: bound.value)  # type: ignore[union-attr, return-value, arg-type]
+        return q.Between(mine, bounds[0], bounds[1], negated)
     if choice < 0.42 and kind == "string":
-        return q.Compare("=", q.Call("concat", (q.Call("upper", (mine,)), q.Constant("!"))), q.Constant("P!"))
-    return q.Compare(_operator(rng, kind), mine, _other_side(rng, one, attribute, beside, aggregated))
+        return q.Like(mine, rng.choice(("p%", "%q", "_", "%", "r_", "%p%", "__", "s1", "P%")), negated)
+    operator = rng.choice(("=", "!=")) if kind == "bool" else rng.choice(MORE_EQUAL)
+    other = rng.choice(beside) if beside and rng.random() < 0.6 else constant(rng, kind)
+    return q.Compare(operator, *((mine, other) if rng.random() < 0.85 else (other, mine)))
 
 
-def _about_time(rng: Random, one: Named, named: list[Named]) -> q.Condition:
-    """Times, durations and classes; a window or a group beside it by index."""
-    others = [o for o in named if o.kind == "one" or (o.kind in ("window", "group") and one.kind == "one")]
-    other = rng.choice(others) if others else one
+def _about_time(rng: Random, one: Named, others: list[Named]) -> q.Condition:
+    """Times and durations; a window or a group beside it by index."""
+    able = [o for o in others if o.kind in ("one", "timer") or (o.kind in ("window", "group") and one.kind == "one")]
+    other = rng.choice(able) if able else one
     index = None if other.kind not in ("window", "group") else q.Index(None, rng.randint(1, other.size + 1))
-    choice = rng.random()
-    if choice < 0.2:
-        return q.Compare("=", q.Attribute(one.variable, "event_class"), q.Constant(rng.choice(("A", "B"))))
-    if choice < 0.5 or one.kind == "group":
-        names = ("ts", "start_ts", "end_ts")
-        right = q.Attribute(other.variable, rng.choice(names), index)
-        return q.Compare(rng.choice(COMPARISONS), q.Attribute(one.variable, rng.choice(names)), right)
+    if rng.random() < 0.5 or one.kind == "group":
+        right = q.Attribute(other.variable, rng.choice(TIMES), index)
+        return q.Compare(rng.choice(COMPARISONS), q.Attribute(one.variable, rng.choice(TIMES)), right)
     between = q.Duration(other.variable, index, one.variable, None)
     return q.Compare(rng.choice(RANGES), between, q.Constant(rng.choice((1, 2, 3.5, -2))))
 
 
-def _other_side(rng: Random, one: Named, attribute: str, beside: list[Named], aggregated: list[Named]) -> q.Expression:
-    choice, kind = rng.random(), KINDS[attribute]
-    alike = [(o, a) for o in beside if o is not one for a in o.attributes if KINDS[a] == kind]
-    if choice < 0.5 and alike:
-        other, name = rng.choice([(o, a) for o, a in alike if a == attribute] or alike)
-        plain: q.Expression = q.Attribute(other.variable, name)
-        return (
-            q.Arithmetic("+", plain, q.Constant(rng.choice((-2, 1)))) if kind == "int" and rng.random() < 0.2 else plain
-        )
-    several = [(o, a) for o in aggregated for a in o.attributes if KINDS[a] == kind]
-    if choice < 0.62 and several and kind != "bool":
-        other, name = rng.choice(several)
-        return q.Aggregate(rng.choice(ORDERED if kind == "string" else NUMERIC), other.variable, name)
-    return q.Constant(_constant(rng, kind))
+def _about_aggregate(rng: Random, one: Named, others: list[Named]) -> q.Condition:
+    """An aggregate of a window or a group against values of single elements and other aggregates."""
+    kind = rng.choice(("int", "int", "float", "string", "bool", "timestamp"))
+    mine = aggregate(rng, one, kind)
+    if mine is None:
+        kind, mine = "int", q.Aggregate("count", one.variable, None)
+    singles = [attribute(rng, o, kind) for o in others if o.kind == "one"]
+    several = [aggregate(rng, o, kind) for o in (one, *others) if o.kind in ("window", "group")]
+    beside = [value for value in (*singles, *several) if value is not None]
+    if kind in NUMBERS and rng.random() < 0.25:
+        mine = wrapped(rng, mine, kind, beside)
+    return _compared(rng, mine, kind, beside)
 
 
-def _about_aggregate(rng: Random, one: Named, singles: list[Named]) -> q.Condition:
-    able = [a for a in one.attributes if KINDS[a] in ("int", "float")]
-    if not able or rng.random() < 0.35:
-        return q.Compare(
-            rng.choice(COMPARISONS), q.Aggregate("count", one.variable, None), q.Constant(rng.randint(1, 3))
-        )
-    attribute = rng.choice(able)
-    function = rng.choice(NUMERIC)
-    right = _other_side(rng, one, attribute, singles, [])
-    return q.Compare(rng.choice(COMPARISONS), q.Aggregate(function, one.variable, attribute), right)
-
-
-def _forall(rng: Random, one: Named, singles: list[Named]) -> q.Condition:
-    able = one.attributes or ("",)
-    attribute = rng.choice(able)
-    if not attribute:
+def _forall(rng: Random, one: Named, others: list[Named]) -> q.Condition:
+    kind = rng.choice(("int", "int", "float", "string", "timestamp"))
+    names = one.of(kind)
+    if not names:
         return q.Compare(">", q.Aggregate("count", one.variable, None), q.Constant(0))
-    kind = KINDS[attribute]
-    here: q.Expression = q.Attribute(one.variable, attribute, q.Index("i", 0))
-    there: q.Expression = q.Attribute(one.variable, attribute, q.Index("i", 1))
+    name = rng.choice(names)
+    here: q.Expression = q.Attribute(one.variable, name, q.Index("i", 0))
+    singles = [attribute(rng, o, kind) for o in others if o.kind == "one"]
+    several = [o for o in others if o.kind in ("window", "group") and o.of(kind)]
+    beside = [value for value in (*singles, aggregate(rng, one, kind)) if value is not None]
+    beside += [q.Attribute(o.variable, rng.choice(o.of(kind)), q.Index("i", 0)) for o in several]
+    there = q.Attribute(one.variable, name, q.Index("i", rng.choice((1, 1, 1, -1, 2))))
+    if rng.random() < 0.2:
+        here = wrapped(rng, here, kind, beside)
+    body: q.Condition = q.Compare(rng.choice(MORE_EQUAL), here, there)
     if rng.random() < 0.5:
-        there = _other_side(rng, one, attribute, singles, [])
-    body: q.Condition = q.Compare(_operator(rng, kind), here, there)
+        body = _compared(rng, here, kind, beside)
     if rng.random() < 0.25:
-        extra = q.IsNull(q.Attribute(one.variable, rng.choice(able), q.Index("i", 0)), True)
+        extra = q.IsNull(q.Attribute(one.variable, rng.choice(one.attributes or ("ts",)), q.Index("i", 0)), True)
         body = rng.choice((q.All, q.Either))((body, extra))
     high: int | q.Aggregate = one.size if one.kind == "window" else rng.randint(1, 3)
     if rng.random() < 0.5:
         high = q.Aggregate("count", one.variable, None)
-    return q.Forall("i", rng.choice((1, 1, 1, 2)), high, body)
-
-
-def _wrapped(rng: Random, mine: q.Expression, kind: str) -> q.Expression:
-    choices: list[q.Expression] = [
-        q.Arithmetic("+", mine, q.Constant(1)),
-        q.Arithmetic("*", q.Constant(2), mine),
-        q.Arithmetic("%", mine, q.Constant(2)),
-        q.Arithmetic("/", q.Constant(3), mine),
-        q.Arithmetic("-", q.Constant(3), mine),
-        q.Minus(mine),
-        q.Call("abs", (mine,)),
-        q.Call("round", (mine,)),
-        q.Call("floor", (mine,)),
-        q.Call("ceil", (mine,)),
-        q.Call("sqrt", (mine,)),
-        q.Call("least", (mine, q.Constant(2))),
-        q.Call("greatest", (mine, q.Constant(1.5))),
-        q.Call("coalesce", (mine, q.Constant(1))),
-    ]
-    return rng.choice(choices)
-
-
-def _operator(rng: Random, kind: str) -> Operator:
-    if kind == "bool":
-        return "=" if rng.random() < 0.6 else "!="
-    return rng.choice(MORE_EQUAL)
-
-
-def _constant(rng: Random, kind: str) -> q.Value:
-    match kind:
-        case "int":
-            return rng.randint(0, 2)
-        case "float":
-            return rng.choice((0.0, 0.5, 1.0, 1.5, 2.0))
-        case "bool":
-            return rng.random() < 0.5
-    return rng.choice(("p", "q", "r", "s1"))
+    low = 1 if high == 1 or rng.random() < 0.75 else 2
+    return q.Forall("i", low, high, body)
 
 
 def _without_variable(condition: q.Condition) -> q.Condition:

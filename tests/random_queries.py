@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from cep_core.language import algebra as q
-from tests.random_conditions import KINDS, Named, random_filter, random_returns, random_where
+from tests.random_conditions import random_filter, random_where
+from tests.random_values import KINDS, Named, constant, random_returns
 
 SECOND = 1_000_000
 
@@ -26,6 +27,7 @@ class Makes:
     declared: dict[str, tuple[str, ...]]  # class -> attributes, referred queries too
     span_us: int
     plain: tuple[str, ...]  # classes that may be negated and grouped: all but postponed references
+    base_us: int = 0  # where the data starts
     left: int = 4  # elements that may still be made
     named: list[Named] = field(default_factory=list)
     count: int = 0
@@ -47,16 +49,15 @@ def random_query(
     span_us: int,
     sources: frozenset[str],
     late: frozenset[str] = frozenset(),
+    base_us: int = 0,
 ) -> q.Query:
     """One query. sources: the classes with a source; late: referred queries whose detection is postponed."""
-    makes = Makes(
-        rng, declared, span_us, tuple(c for c in declared if c not in late), left=rng.choice((1, 2, 2, 3, 3, 4))
-    )
+    plain = tuple(c for c in declared if c not in late)
+    makes = Makes(rng, declared, span_us, plain, base_us, left=rng.choice((1, 2, 2, 3, 3, 4, 5)))
     pattern = _numbered(_outermost(makes))
     elements = list(_elements(pattern))
     classes = sorted({c for e in elements if isinstance(e, q.Element) for c in e.classes})
-    bare_or = isinstance(pattern, q.Or) or any(isinstance(e, q.Or) for e in _nodes(pattern))
-    key = None if bare_or else _key(rng, classes, declared, sources)
+    key = _key(rng, classes, declared, sources)
     single = isinstance(pattern, q.Element) and isinstance(pattern.quantity, q.One)
     within = None if single and rng.random() < 0.7 else _span(rng, span_us)
     select = rng.choice(("all", "all", "recent", "earliest", "merged"))
@@ -92,14 +93,14 @@ def _span(rng: Random, span_us: int) -> int:
 def _key(
     rng: Random, classes: list[str], declared: dict[str, tuple[str, ...]], sources: frozenset[str]
 ) -> q.Equivalence | None:
-    shared = [a for a in ("x", "y", "s", "f", "k") if all(a in declared[c] for c in classes)]
+    shared = [a for a in ("x", "y", "s", "f", "k", "t") if all(a in declared[c] for c in classes)]
     if all(c in sources for c in classes):
         shared += ["source"] * 3
     if not shared or rng.random() < 0.55:
         return None
     names = list(dict.fromkeys(rng.choice(shared) for _ in range(rng.choice((1, 1, 1, 2)))))
-    constants: dict[str, q.Value] = {"x": 1, "y": 1, "s": "p", "source": "s1", "f": 0.5, "k": True}
-    return q.Equivalence(tuple((n, q.Constant(constants[n]) if rng.random() < 0.15 else None) for n in names))
+    constants = {name: constant(rng, KINDS[name]) for name in names} | {"source": q.Constant("s1")}
+    return q.Equivalence(tuple((n, constants[n] if rng.random() < 0.15 else None) for n in names))
 
 
 # ---------------------------------------------------------------- patterns
@@ -195,15 +196,17 @@ def _or(makes: Makes) -> q.Or:
         elif choice < 0.80:
             found.append(_after(makes))
         else:
-            found.append(_nested(makes, q.Seq((_one(makes), _one(makes)))))
+            made = _seq(makes, outer=False) if choice < 0.93 else _and(makes, outer=False)
+            found.append(_nested(makes, made))
     return q.Or(tuple(found))
 
 
 def _classes(makes: Makes, plain: bool = False) -> tuple[str, ...]:
     pool = sorted(makes.plain if plain else makes.declared)
-    if makes.rng.random() < 0.15 and len(pool) > 1:
+    referred = [name for name in pool if name.startswith("q")]
+    if makes.rng.random() < 0.18 and len(pool) > 1:
         return tuple(makes.rng.sample(pool, 2))
-    return (makes.rng.choice(pool),)
+    return (makes.rng.choice(referred if referred and makes.rng.random() < 0.3 else pool),)
 
 
 def _element(makes: Makes, kind: str, quantity: q.Quantity, size: int = 1) -> q.Element:
@@ -242,7 +245,7 @@ def _window(makes: Makes) -> q.Element:
 
 def _timer(makes: Makes) -> q.Pattern:
     rng = makes.rng
-    moment = rng.randint(0, makes.span_us // SECOND) * SECOND
+    moment = makes.base_us + rng.randint(0, makes.span_us // SECOND) * SECOND
     variable = makes.variable("timer", ())
     if rng.random() < 0.4:
         return q.TimerAt(moment, variable, 0)
@@ -250,13 +253,17 @@ def _timer(makes: Makes) -> q.Pattern:
 
 
 def _after(makes: Makes) -> q.TimerAfter:
-    part = _one(makes)
-    inner: q.Pattern = part
-    if makes.rng.random() < 0.1:
-        inner = q.TimerAfter(part, SECOND, makes.variable("timer", ()), 0)
-    elif makes.left > 1 and makes.rng.random() < 0.3:
-        inner = makes.rng.choice((q.Seq, q.And))((part, _one(makes)))
-    return q.TimerAfter(inner, makes.rng.choice((1, 2, 3)) * SECOND, makes.variable("timer", ()), 0)
+    choice, inner = makes.rng.random(), None
+    if choice < 0.1:
+        inner = q.TimerAfter(_one(makes), SECOND, makes.variable("timer", ()), 0)
+    elif choice < 0.2:
+        inner = _window(makes)
+    elif choice < 0.5 and makes.left > 1:
+        form = makes.rng.random()
+        nested = _seq(makes, outer=False) if form < 0.5 else _and(makes, outer=False) if form < 0.75 else _or(makes)
+        inner = _nested(makes, nested)
+    delay = makes.rng.choice((0, 1, 1, 2, 3)) * SECOND
+    return q.TimerAfter(inner or _one(makes), delay, makes.variable("timer", ()), 0)
 
 
 # ---------------------------------------------------------------- order of reading

@@ -28,8 +28,20 @@ from jobs.inputs import input_versions
 from jobs.primitives import read_primitives
 from jobs.prune import needed_rows
 from jobs.publish import publish_run
+from jobs.quality import quarantined
 from jobs.route import Counts, Frame, count_events, route
-from jobs.runs import Manifest, Request, moment, new_run_id, now_us, reconcile, record, staging_path, write_manifest
+from jobs.runs import (
+    Manifest,
+    Request,
+    moment,
+    new_run_id,
+    now_us,
+    read_prepared,
+    reconcile,
+    record,
+    staging_path,
+    write_manifest,
+)  # fmt: skip
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS
 
@@ -63,7 +75,7 @@ def stage_run(
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
     versions = dict(request.versions) or input_versions(
         spark, settings, workload.declarations, workload.classes, request.as_of
-    )
+    ) | read_prepared(spark, settings, request.run_id)
     manifest = Manifest(
         request.run_id or new_run_id(request.from_us, request.to_us), request.from_us, request.to_us,
         workload.versions, versions, tables.version(spark, settings, "composite_events"), now_us(),
@@ -179,7 +191,7 @@ class _Run:
         low = start - max(group.lookback_us for group in groups)
         events = read_primitives(
             self.spark, self.settings, self.workload.declarations, classes, pairs, max(low, BEGINNING_US), end,
-            self.manifest.input_versions,
+            self.manifest.input_versions, quarantined(self.settings, self.workload),
         )  # fmt: skip
         schema = self.workload.schema
         return events, {group.number: needed_rows(group, self.workload.checked, schema) for group in groups}

@@ -13,7 +13,7 @@ A hashed event_id is 32 hex digits: md5 over the JSON of the class and of the na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ SPARK_TYPES: dict[Type, str] = {
     "bool": "boolean",
     "timestamp": "timestamp",
 }
+Keep = Callable[[EventSource, "DataFrame"], "DataFrame"]
 EVENT_COLUMNS = "event_id string, source string, event_class string, start_ts bigint, end_ts bigint, tie bigint"
 _UNIT_US: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -48,10 +49,12 @@ def read_primitives(
     start_us: int | None = None,
     end_us: int | None = None,
     versions: Mapping[str, int] | None = None,
+    keep: Keep = lambda _, rows: rows,
 ) -> DataFrame:
     """The events of these classes (all where None) that touch [start_us, end_us): `end_ts >= start_us` and
     `start_ts < end_us`. `attributes` are (class, attribute) pairs, as CheckedQuery has them; None means all declared.
     `versions` are those of `jobs.inputs.input_versions`; a Delta table that it does not name is read as it is now.
+    `keep` may leave out rows of a source before they become events: it is how rows are kept in quarantine.
     """
     wanted = set(declarations.class_names() if classes is None else classes)
     declarations.require_classes(sorted(wanted))
@@ -63,7 +66,7 @@ def read_primitives(
     for source in declarations.sources:
         chosen = tuple(c for c in source.classes if c.name in wanted)
         if chosen:
-            frame = source_frame(spark, settings, declarations, source, versions)
+            frame = keep(source, source_frame(spark, settings, declarations, source, versions))
             parts.append(_events(frame, source, chosen, pairs, columns, start_us, end_us))
     if not parts:
         extra = "".join(f", `{name}` {SPARK_TYPES[kind]}" for name, kind in columns.items())
@@ -100,11 +103,11 @@ def _events(
     end_us: int | None,
 ) -> DataFrame:
     frame = _in_range(frame, source, start_us, end_us)
-    frame, event_class = _with_class(frame, source, chosen)
+    frame, event_class = with_class(frame, source, chosen)
     start = micros(frame, source.start, source.unit)
     end = start if source.end == source.start else micros(frame, source.end, source.unit)
     return frame.select(
-        _event_id(source, event_class).alias("event_id"),
+        event_id_of(source, event_class).alias("event_id"),
         F.expr(source.source).cast("string").alias("source"),
         event_class.alias("event_class"),
         start.alias("start_ts"),
@@ -114,7 +117,7 @@ def _events(
     )
 
 
-def _with_class(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]) -> tuple[DataFrame, Column]:
+def with_class(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]) -> tuple[DataFrame, Column]:
     """The rows of the chosen classes, and the class of each. A row that meets the filters of several classes becomes an
     event of each."""
     if source.class_column is not None:
@@ -145,7 +148,7 @@ def _both(condition: Column, where: str | None) -> Column:
     return condition if where is None else condition & F.expr(f"({where})")
 
 
-def _event_id(source: EventSource, event_class: Column) -> Column:
+def event_id_of(source: EventSource, event_class: Column) -> Column:
     if isinstance(source.event_id, str):
         return F.expr(source.event_id).cast("string")
     named = [event_class.alias("class"), *(F.expr(c).alias(f"c{i}") for i, c in enumerate(source.event_id))]
@@ -187,14 +190,14 @@ def _in_range(frame: DataFrame, source: EventSource, start_us: int | None, end_u
     """Only rows that touch the range, by conditions on the columns as they are stored, so that files can be skipped."""
     if start_us is not None:
         end = F.expr(source.end)
-        frame = frame.where((end >= _bound(frame, source.end, source.unit, start_us)) | end.isNull())
+        frame = frame.where((end >= stored_bound(frame, source.end, source.unit, start_us)) | end.isNull())
     if end_us is not None:
         start = F.expr(source.start)
-        frame = frame.where((start < _bound(frame, source.start, source.unit, end_us)) | start.isNull())
+        frame = frame.where((start < stored_bound(frame, source.start, source.unit, end_us)) | start.isNull())
     return frame
 
 
-def _bound(frame: DataFrame, expression: str, unit: Unit | None, moment_us: int) -> Column:
+def stored_bound(frame: DataFrame, expression: str, unit: Unit | None, moment_us: int) -> Column:
     kind = _kind(frame, expression)
     if kind == "timestamp":
         return F.timestamp_micros(F.lit(moment_us))

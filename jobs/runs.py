@@ -139,6 +139,23 @@ def read_manifest(spark: SparkSession, settings: Settings, run_id: str) -> Manif
     return Manifest.from_json(rows[0]["value"])
 
 
+def write_prepared(spark: SparkSession, settings: Settings, run_id: str, versions: Mapping[str, int]) -> None:
+    """The versions of the input tables that were checked for a run, kept for its mining."""
+    rows = spark.createDataFrame([(json.dumps(dict(versions), sort_keys=True),)], "value string").coalesce(1)
+    rows.write.mode("overwrite").text(staging_path(settings, run_id, "prepared"))
+
+
+def read_prepared(spark: SparkSession, settings: Settings, run_id: str) -> dict[str, int]:
+    """The versions that were checked for this run; none where it was not prepared."""
+    from pyspark.errors import PySparkException
+
+    try:
+        rows = spark.read.text(staging_path(settings, run_id, "prepared")).collect() if run_id else []
+    except PySparkException:
+        rows = []
+    return dict(json.loads(rows[0]["value"])) if rows else {}
+
+
 def record(
     spark: SparkSession, settings: Settings, manifest: Manifest, outcome: str, message: str | None = None
 ) -> None:

@@ -47,6 +47,7 @@ class Settings:
     # mining
     rows_per_call: int = _setting(2_000_000, "most events that one engine call may get")
     answers_per_partition: int = _setting(10_000_000, "most answers of one query in one partition before it is stopped")
+    checks: bool = _setting(True, "check the inputs and the matches of `mine` and `backfill` (conf/quality.yaml)")
     # what a person sees
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR")
     progress_after_s: float = _setting(2.0, "a progress line appears on steps that take longer than this")

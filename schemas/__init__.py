@@ -5,11 +5,13 @@ from schemas.contract import Column, Constraint, Contract
 from schemas.event_stats import EVENT_STATS
 from schemas.events import EVENTS, events_contract
 from schemas.quality_results import QUALITY_RESULTS
+from schemas.quarantine import QUARANTINE
 from schemas.runs import RUNS
 from schemas.state import STATE
 
 CONTRACTS: dict[str, Contract] = {
-    contract.name: contract for contract in (COMPOSITE_EVENTS, EVENTS, RUNS, EVENT_STATS, STATE, QUALITY_RESULTS)
+    contract.name: contract
+    for contract in (COMPOSITE_EVENTS, EVENTS, RUNS, EVENT_STATS, STATE, QUALITY_RESULTS, QUARANTINE)
 }
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "EVENTS",
     "EVENT_STATS",
     "QUALITY_RESULTS",
+    "QUARANTINE",
     "RUNS",
     "STATE",
     "Column",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from jobs.command import Commands, add_command, running_spark
 from jobs.commands.mine import range_flags, request_of
@@ -29,13 +30,19 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.backfill import backfill
     from jobs.console import log
+    from jobs.quality import check_inputs, check_outputs, warm
     from jobs.ranges import parse_duration
 
+    if settings.checks:
+        warm()
     chunk_us = parse_duration(arguments.chunk)
     with running_spark(settings, "backfill") as spark:
         request = request_of(arguments, spark, settings)
+        if settings.checks:
+            request = replace(check_inputs(spark, settings, request, log.info), run_id="")
         summary = backfill(
-            spark, settings, request, chunk_us, parallel=arguments.parallel, again=arguments.again, say=log.debug
-        )
+            spark, settings, request, chunk_us, parallel=arguments.parallel, again=arguments.again, say=log.debug,
+            validate=lambda staged: check_outputs(spark, settings, staged, log.info) if settings.checks else None,
+        )  # fmt: skip
     print(summary.text())
     return 0

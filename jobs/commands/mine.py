@@ -24,11 +24,12 @@ def register(commands: Commands) -> None:
         "same queries there, in one commit. Running it again changes nothing. Without --from and --to: all history.",
         "  hindsight mine --from 2026-01-01 --to 2026-01-02\n"
         "  hindsight mine --queries shoplifting,overdose --as-of 2026-03-01T00:00:00Z\n"
-        "  hindsight mine --from 2026-01-01 --to 2026-01-02 --stage --run-id day1 && hindsight publish day1",
+        "  hindsight mine --from 2026-01-01 --to 2026-01-02 --stage --run-id day1\n"
+        "  hindsight validate day1 && hindsight publish day1",
     )  # fmt: skip
     range_flags(parser)
     parser.add_argument(
-        "--stage", action="store_true", help="leave the matches in staging; `hindsight publish` follows"
+        "--stage", action="store_true", help="leave the matches in staging; `hindsight validate` and `publish` follow"
     )
     parser.add_argument("--run-id", default="", metavar="ID", help="name of the run (default: made from the range)")
 
@@ -66,11 +67,19 @@ def request_of(arguments: argparse.Namespace, spark: SparkSession, settings: Set
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.console import log, progress
     from jobs.mine import mine, stage_run
+    from jobs.quality import check_inputs, check_outputs, warm
 
+    checked = settings.checks and not arguments.stage  # staged runs are checked by `prepare` and `validate`
+    if checked:
+        warm()
     with running_spark(settings, "mine") as spark, progress("mining", after_s=settings.progress_after_s, spark=spark):
         request = request_of(arguments, spark, settings)
         if arguments.stage:
             manifest = stage_run(spark, settings, request, say=log.info)
+        elif checked:
+            request = check_inputs(spark, settings, request, log.info)
+            manifest = mine(spark, settings, request, say=log.info,
+                            validate=lambda staged: check_outputs(spark, settings, staged, log.info))  # fmt: skip
         else:
             manifest = mine(spark, settings, request, say=log.info)
     print(f"run {manifest.run_id}: {'staged' if arguments.stage else 'published'} {manifest.found} matches, "

@@ -33,7 +33,9 @@ def test_every_table_and_column_is_documented_and_every_key_is_a_column(contract
 
 
 def test_the_tables_that_must_exist_do() -> None:
-    assert set(CONTRACTS) == {"composite_events", "events", "runs", "event_stats", "state", "quality_results"}
+    assert set(CONTRACTS) == {
+        *("composite_events", "events", "runs", "event_stats", "state", "quality_results", "quarantine")
+    }
 
 
 def test_a_match_has_its_columns_members_and_provenance() -> None:

@@ -1,0 +1,275 @@
+"""Data quality of a run: its inputs before mining, its staged matches before publishing.
+
+Enters: a request or a staged run. Leaves: rows of quality_results, pages of Data Docs, rows of quarantine.
+Always holds: a failed check of error level raises QualityError, so nothing is published, and the staging stays; a
+failed warning is recorded and told. Checking the same run again replaces its results. The versions of the tables that
+were checked are the ones that the run then mines.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from cep_core.errors import DeclarationError, QualityError
+from jobs import quality_rows, tables
+from jobs.catalogue import Workload, load_workload
+from jobs.declarations import EventSource
+from jobs.inputs import input_versions
+from jobs.primitives import Keep, read_primitives, source_frame
+from jobs.publish import ATTEMPTS, concurrent, staged_matches
+from jobs.quality_settings import QualitySettings, load_quality
+from jobs.reach import lookback_us
+from jobs.runs import Manifest, Request, new_run_id, now_us, record, staging_path, write_prepared
+from jobs.state import BEGINNING_US
+from schemas import COMPOSITE_EVENTS, QUALITY_RESULTS, QUARANTINE, Contract
+from schemas import expectations as expected
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.quality_suites import Outcome
+    from jobs.settings import Settings
+
+Say = Callable[[str], None]
+_HOUR_US = 3_600_000_000
+
+
+def warm() -> None:
+    """Load Great Expectations beside other work: it takes ten seconds, and Spark needs Python for nothing meanwhile."""
+    threading.Thread(target=import_module, args=("jobs.quality_suites",), daemon=True).start()
+
+
+def check_inputs(spark: SparkSession, settings: Settings, request: Request, say: Say = lambda _: None) -> Request:
+    """Check what the request would read, set bad rows aside where the settings say so, and pin what was checked.
+
+    The request with the run id under which it was checked; mining under this id reads the same versions.
+    """
+    suites = import_module("jobs.quality_suites")
+    began = time.monotonic()
+    workload = load_workload(settings, request.queries)
+    quality = _settings(settings, workload)
+    versions = dict(request.versions) or input_versions(
+        spark, settings, workload.declarations, workload.classes, request.as_of
+    )
+    run_id = request.run_id or new_run_id(request.from_us, request.to_us)
+    bounds = _bounds(request.from_us, request.to_us, workload)
+    history = _volumes(spark, settings, run_id)
+    context = suites.open_context(_docs(settings, quality, run_id, "inputs"))
+    outcomes: list[Outcome] = []
+    for source, classes in _sources(workload):
+        title = source.title
+        rules = quality.rules(title)
+        stored = source_frame(spark, settings, workload.declarations, source, versions)
+        rows = quality_rows.input_rows(stored, source, classes, bounds, rules)
+        suite = expected.input_suite(title, bounds, rules, _mean(history.get(title, []), rules.volume_runs))
+        found = suites.run_suite(context, suite, rows, run_id)
+        count = max((outcome.rows for outcome in found), default=0)
+        say(f"checked {count:,} rows of {title}")
+        if "duplicate_rate" not in {name for name, level in rules.levels.items() if level == "off"}:
+            ids = quality_rows.ids(rows, _one_in(count, quality.sample_rows))
+            found += suites.run_suite(context, expected.id_suite(title, rules), ids, run_id)
+        outcomes += found
+        if rules.quarantine:
+            set_aside(spark, settings, run_id, title, quality_rows.with_reasons(rows, rules), say)
+    manifest = Manifest(
+        run_id, request.from_us, request.to_us, workload.versions, versions, 0, now_us(),
+        seconds={"check inputs": round(time.monotonic() - began, 3)},
+    )  # fmt: skip
+    _conclude(spark, settings, manifest, "input", context, outcomes, bounds, say)
+    write_prepared(spark, settings, run_id, versions)
+    return replace(request, run_id=run_id)
+
+
+def check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, say: Say = lambda _: None) -> None:
+    """Check a run's staged matches against their contract, their queries and the input they came from."""
+    suites = import_module("jobs.quality_suites")
+    workload = load_workload(settings, manifest.query_versions)
+    quality = _settings(settings, workload)
+    levels = quality.outputs.levels
+    bounds = _bounds(manifest.from_us, manifest.to_us, workload)
+    run_id, table = manifest.run_id, COMPOSITE_EVENTS.name
+    context = suites.open_context(_docs(settings, quality, run_id, "outputs"))
+    stored = spark.read.parquet(staging_path(settings, run_id, "matches"))
+    columns = [(column.name, column.type) for column in COMPOSITE_EVENTS.columns]
+    outcomes = list(suites.run_suite(context, expected.schema_suite(table, columns, levels), stored.limit(0), run_id))
+    if not suites.failures(outcomes):  # matches of another shape cannot be read any further
+        staged = staged_matches(spark, settings, run_id)
+        events = read_primitives(
+            spark, settings, workload.declarations, workload.classes, (), bounds.read_from_us, bounds.to_us,
+            manifest.input_versions, quarantined(settings, workload),
+        )  # fmt: skip
+        facts = [expected.query_facts(workload.checked[name]) for name in workload.versions]
+        one_in = _one_in(manifest.rows_read, quality.sample_rows)
+        limits = _limits(spark, settings, manifest, quality)
+        for suite, rows in (
+            (expected.output_suite(table, bounds, levels), quality_rows.matches_with_facts(spark, staged, facts)),
+            (expected.match_suite(table, levels), quality_rows.match_ids(staged)),
+            (expected.member_suite(table, levels), quality_rows.members(staged, events, workload.classes, one_in)),
+            (expected.count_suite(table, levels), quality_rows.match_counts(spark, manifest.matches, limits)),
+        ):
+            outcomes += suites.run_suite(context, suite, rows, run_id)
+    say(f"checked {manifest.found:,} staged matches")
+    _conclude(spark, settings, manifest, "output", context, outcomes, bounds, say)
+
+
+def quarantined(settings: Settings, workload: Workload) -> Keep:
+    """What leaves the rows out that are set aside, for `read_primitives`."""
+    quality = _settings(settings, workload)
+    classes = {source.place: names for source, names in _sources(workload)}
+
+    def keep(source: EventSource, rows: DataFrame) -> DataFrame:
+        rules = quality.rules(source.title)
+        if not rules.quarantine:
+            return rows
+        return quality_rows.usable(rows, source, classes[source.place], rules)
+
+    return keep
+
+
+def set_aside(
+    spark: SparkSession, settings: Settings, run_id: str, table: str, bad: DataFrame, say: Say = lambda _: None
+) -> int:
+    """Rows into quarantine, in place of those that the same run put there before; how many."""
+    rows = bad.select(
+        F.lit(run_id).alias("run_id"), F.timestamp_micros(F.lit(now_us())).alias("quarantined_at"),
+        F.lit(table).alias("table_name"), "reasons", "event_id",
+        F.to_json("__row", {"ignoreNullFields": "false"}).alias("row"),
+    )  # fmt: skip
+    condition = f"run_id = {_quoted(run_id)} AND table_name = {_quoted(table)}"
+    _replace(spark, settings, QUARANTINE, rows, condition)
+    count = tables.read(spark, settings, QUARANTINE.name).where(condition).count()
+    if count:
+        say(f"{count:,} rows of {table} are in quarantine: SELECT * FROM quarantine WHERE {condition}")
+    return count
+
+
+def _conclude(
+    spark: SparkSession, settings: Settings, manifest: Manifest, stage: str, context: object,
+    outcomes: list[Outcome], bounds: expected.Bounds, say: Say,
+) -> None:  # fmt: skip
+    """Record what was found, tell what failed, and stop the run where that is an error."""
+    suites = import_module("jobs.quality_suites")
+    docs = suites.build_docs(context)
+    common = {"hours": bounds.read_hours, "docs": docs}
+    rows = [
+        (manifest.run_id, now_us(), stage, o.table, o.check, o.column, o.level, o.success, o.rows, o.breaches,
+         None if o.observed is None else f"{o.observed:.15g}",
+         json.dumps({"about": o.about, "expected": o.expected, **common}, sort_keys=True))
+        for o in outcomes
+    ]  # fmt: skip
+    plain = QUALITY_RESULTS.ddl.replace("`checked_at` timestamp", "`checked_at` bigint")
+    frame = spark.createDataFrame(rows, plain).withColumn("checked_at", F.timestamp_micros("checked_at"))
+    condition = f"run_id = {_quoted(manifest.run_id)} AND stage = '{stage}'"
+    _replace(spark, settings, QUALITY_RESULTS, frame.coalesce(1), condition)
+    failed = suites.failures(outcomes)
+    for outcome in failed:
+        say(f"{outcome.level}: {outcome.sentence}")
+    blocking = [outcome for outcome in failed if outcome.blocks]
+    say(f"{len(outcomes)} checks of the {stage}, {len(failed)} failed, {len(blocking)} of error level; {docs}")
+    if blocking:
+        told = "\n  ".join(outcome.sentence for outcome in blocking)
+        where, advice = (
+            ("its staging is kept", "") if stage == "output"
+            else ("nothing was mined", "; bad input rows can be set aside with `quarantine: true`")
+        )  # fmt: skip
+        message = (
+            f"run {manifest.run_id} is refused, nothing is published and {where}:\n  {told}\n"
+            f"See quality_results (run_id {manifest.run_id}) or {docs}; correct the data, or the check's level in "
+            f"conf/quality.yaml{advice}"
+        )
+        record(spark, settings, manifest, "refused", message[:2000])
+        raise QualityError(message)
+
+
+def _replace(spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, condition: str) -> None:
+    """Replace rows, again where another run's commit came between: runs own different rows of these tables."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return tables.replace_where(spark, settings, contract, rows, condition)
+        except Exception as error:
+            if not concurrent(error) or attempt == ATTEMPTS - 1:
+                raise
+            time.sleep(min(0.05 * 2 ** min(attempt, 6), 2.0))
+
+
+def _settings(settings: Settings, workload: Workload) -> QualitySettings:
+    titles = {source.title for source in workload.declarations.sources}
+    return load_quality(settings, sorted(titles), sorted(workload.checked))
+
+
+def _sources(workload: Workload) -> list[tuple[EventSource, tuple[str, ...]]]:
+    """The event sources that the run reads, each with the classes that it needs."""
+    wanted = set(workload.classes)
+    found = [(s, tuple(c.name for c in s.classes if c.name in wanted)) for s in workload.declarations.sources]
+    return [(source, names) for source, names in found if names]
+
+
+def _bounds(from_us: int, to_us: int, workload: Workload) -> expected.Bounds:
+    if from_us >= to_us:
+        raise DeclarationError("a run needs its start before its end")
+    lookback = max((lookback_us(name, workload.checked) for name in workload.versions), default=0)
+    return expected.Bounds(from_us, to_us, max(from_us - lookback, BEGINNING_US), now_us())
+
+
+def _one_in(rows: int, sample_rows: int) -> int:
+    return max(1, rows // max(1, sample_rows))
+
+
+def _docs(settings: Settings, quality: QualitySettings, run_id: str, part: str) -> Path:
+    return Path(settings.path(quality.data_docs)) / run_id / part
+
+
+def _volumes(spark: SparkSession, settings: Settings, run_id: str) -> dict[str, list[float]]:
+    """Table -> rows per hour in earlier runs, the latest last; a run counts once."""
+    rows = tables.read(spark, settings, QUALITY_RESULTS.name).where("expectation = 'volume' AND rows_checked > 0")
+    rates: dict[str, list[float]] = {}
+    for row in rows.where(F.col("run_id") != run_id).orderBy("checked_at").collect():
+        hours = json.loads(row["details"] or "{}").get("hours") or 0
+        if hours > 0:
+            rates.setdefault(row["table_name"], []).append(row["rows_checked"] / hours)
+    return rates
+
+
+def _mean(rates: list[float], runs: int) -> float | None:
+    recent = rates[-runs:] if runs else []
+    return sum(recent) / len(recent) if recent else None
+
+
+def _limits(
+    spark: SparkSession, settings: Settings, manifest: Manifest, quality: QualitySettings
+) -> Mapping[str, tuple[float | None, float | None]]:
+    """Bounds of each query's matches: as given, or around the mean of its recent runs in the same version."""
+    rules = quality.outputs
+    runs = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
+    recent = runs.where(F.col("run_id") != manifest.run_id).orderBy(F.desc("finished_at")).limit(50).collect()
+    hours = (manifest.to_us - manifest.from_us) / _HOUR_US
+    limits: dict[str, tuple[float | None, float | None]] = {}
+    for name, version in manifest.query_versions.items():
+        rates = [
+            (row["matches"] or {}).get(name, 0) / max((row["to_ts"] - row["from_ts"]).total_seconds() / 3600, 1e-9)
+            for row in recent if row["query_versions"].get(name) == version
+        ]  # fmt: skip
+        mean = _mean(rates[: rules.runs], rules.runs)
+        if mean is not None:
+            limits[name] = (mean * hours * rules.low - rules.slack, mean * hours * rules.high + rules.slack)
+    return {**limits, **_given(rules.given, manifest.query_versions)}
+
+
+def _given(
+    given: Mapping[str, tuple[float | None, float | None]], names: Iterable[str]
+) -> dict[str, tuple[float | None, float | None]]:
+    wanted = set(names)
+    return {name: ends for name, ends in given.items() if name in wanted}
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,180 @@
+"""The rows that checks look at: input rows seen as events, ids, staged matches with their queries' facts, members.
+
+Enters: declared tables as they are stored, staged matches. Leaves: DataFrames in the shapes that the suites of
+schemas/expectations.py are about.
+Always holds: no value makes a row disappear or the scan fail: what cannot be read as its declared type is NULL and the
+row marked `bad_type`. Only stored columns are compared with the range, so files can be skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from jobs.declarations import EventClass, EventSource, Unit
+from jobs.primitives import SPARK_TYPES, event_id_of, stored_bound, with_class
+from schemas.expectations import Bounds, InputRules, QueryFacts, unusable_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_UNIT_US: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_ROW = "__row"
+
+
+def input_rows(
+    frame: DataFrame, source: EventSource, classes: Iterable[str], bounds: Bounds, rules: InputRules
+) -> DataFrame:
+    """Rows of these classes that the run reads, or that no run ever would: without times, too early, in the future, or
+    ending before they start."""
+    first, last = _stored_time(frame, source.start), _stored_time(frame, source.end)
+
+    def at(expression: str, moment_us: int) -> Column:
+        return stored_bound(frame, expression, source.unit, moment_us)
+
+    read_from, read_to = bounds.read_from_us, bounds.to_us
+    read = (last >= at(source.end, read_from)) & (first < at(source.start, read_to))
+    never = first.isNull() | last.isNull() | (first < at(source.start, rules.earliest_us))
+    if source.start != source.end:
+        starts_here = (first >= at(source.start, read_from)) & (first < at(source.start, read_to))
+        ends_here = (last >= at(source.end, read_from)) & (last < at(source.end, read_to))
+        never = never | starts_here | ends_here
+    future = last > at(source.end, bounds.now_us + rules.clock_skew_us)
+    rows = seen(frame.where(read | never | future), source, classes)
+    return rows.withColumn("known_ts", F.when(F.col("end_ts") <= bounds.now_us + rules.clock_skew_us, F.col("end_ts")))
+
+
+def seen(frame: DataFrame, source: EventSource, classes: Iterable[str]) -> DataFrame:
+    """Stored rows of these classes as events: the columns of an event, `bad_type`, and the whole row as `__row`. A row
+    without a class is among them where a column names the class."""
+    wanted = set(classes)
+    chosen = tuple(c for c in source.classes if c.name in wanted)
+    packed = _packed(frame)
+    if source.class_column is None:
+        packed, event_class = with_class(packed, source, chosen)
+    else:
+        event_class = F.expr(source.class_column).cast("string")
+        member = reduce(lambda a, b: a | b, (_is_of(source, c) for c in chosen))
+        packed = packed.where(member | event_class.isNull())
+    return packed.select(*_event_columns(frame, source, chosen, event_class), _ROW)
+
+
+def with_reasons(rows: DataFrame, rules: InputRules) -> DataFrame:
+    """Rows that cannot be mined, with the names of the checks that say so as `reasons`."""
+    reasons = F.array(*(F.when(F.expr(check.breach), F.lit(check.name)) for check in unusable_rows(rules)))
+    return rows.withColumn("reasons", F.array_compact(reasons)).where(F.size("reasons") > 0)
+
+
+def usable(frame: DataFrame, source: EventSource, classes: Iterable[str], rules: InputRules) -> DataFrame:
+    """Stored rows, as they are, without those that `with_reasons` would name. Rows of other classes stay."""
+    wanted = set(classes)
+    chosen = tuple(c for c in source.classes if c.name in wanted)
+    event_class = F.lit("") if source.class_column is None else F.expr(source.class_column).cast("string")
+    rows = _packed(frame).select(*_event_columns(frame, source, chosen, event_class), _ROW)
+    bad = " OR ".join(f"({check.breach})" for check in unusable_rows(rules))
+    return rows.where(f"NOT coalesce({bad}, false)").select(f"{_ROW}.*")
+
+
+def ids(rows: DataFrame, one_in: int) -> DataFrame:
+    """(id, copies) of one in so many ids, all rows of each: chosen by the id's hash, so copies stay together."""
+    hashed = F.xxhash64("event_id")
+    sampled = rows.where(F.col("event_id").isNotNull() & (F.pmod(hashed, F.lit(one_in)) == 0))
+    return sampled.groupBy(hashed.alias("id")).agg(F.count("*").alias("copies"))
+
+
+def matches_with_facts(spark: SparkSession, staged: DataFrame, facts: Iterable[QueryFacts]) -> DataFrame:
+    """Staged matches, times also in microseconds, with what their queries promise as `fact_*`."""
+    schema = (
+        "query_id string, fact_version string, fact_within_us bigint, fact_order string, "
+        "fact_stages map<string,int>, fact_ties_ordered boolean"
+    )
+    rows = [(f.query_id, f.version, f.within_us, f.order, dict(f.stages), f.ties_ordered) for f in facts]
+    known = F.broadcast(spark.createDataFrame(rows, schema))
+    times = {f"{name}_us": F.unix_micros(f"{name}_ts") for name in ("start", "end", "detection")}
+    return staged.withColumns(times).join(known, "query_id", "left")
+
+
+def match_ids(staged: DataFrame) -> DataFrame:
+    """(match, copies): one row a match id."""
+    return staged.groupBy(F.xxhash64("match_id").alias("match")).agg(F.count("*").alias("copies"))
+
+
+def members(staged: DataFrame, events: DataFrame, classes: Iterable[str], one_in: int) -> DataFrame:
+    """(event, found) of one in so many of the events that staged matches have as members, by the id's hash."""
+    member = staged.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
+    chosen = member.select(F.xxhash64("m.event_id").alias("event")).where(F.pmod("event", F.lit(one_in)) == 0)
+    known = events.select(F.xxhash64("event_id").alias("event")).where(F.pmod("event", F.lit(one_in)) == 0)
+    known = known.distinct().withColumn("known", F.lit(True))
+    return chosen.distinct().join(known, "event", "left").select("event", F.col("known").isNotNull().alias("found"))
+
+
+def match_counts(
+    spark: SparkSession, found: Mapping[str, int], bounds: Mapping[str, tuple[float | None, float | None]]
+) -> DataFrame:
+    """(query_id, matches, low, high)."""
+    rows = [(name, count, *bounds.get(name, (None, None))) for name, count in sorted(found.items())]
+    return spark.createDataFrame(rows, "query_id string, matches bigint, low double, high double")
+
+
+def _packed(frame: DataFrame) -> DataFrame:
+    return frame.withColumn(_ROW, F.struct(*(F.col(f"`{name}`") for name in frame.columns)))
+
+
+def _event_columns(
+    frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...], event_class: Column
+) -> list[Column]:
+    start, start_bad = _micros(frame, source.start, source.unit)
+    end, end_bad = (start, start_bad) if source.end == source.start else _micros(frame, source.end, source.unit)
+    bad_type = start_bad | end_bad | _bad_attributes(frame, source, chosen)
+    return [
+        event_id_of(source, event_class).alias("event_id"),
+        F.expr(source.source).cast("string").alias("source"),
+        event_class.alias("event_class"),
+        start.alias("start_ts"),
+        end.alias("end_ts"),
+        F.coalesce(bad_type, F.lit(False)).alias("bad_type"),
+    ]
+
+
+def _is_of(source: EventSource, event_class: EventClass) -> Column:
+    """Whether a stored row is an event of the class."""
+    held = F.lit(True) if event_class.where is None else F.expr(f"({event_class.where})")
+    if source.class_column is None:
+        return held
+    value = source.class_values[source.classes.index(event_class)]
+    return (F.expr(source.class_column).cast("string") == F.lit(value)) & held
+
+
+def _stored_time(frame: DataFrame, expression: str) -> Column:
+    kind = frame.select(F.expr(expression)).schema[0].dataType.simpleString()
+    return F.expr(expression).try_cast("bigint") if kind == "string" else F.expr(expression)
+
+
+def _micros(frame: DataFrame, expression: str, unit: Unit | None) -> tuple[Column, Column]:
+    """A time as microseconds, NULL where it cannot be read; and whether that is so."""
+    kind = frame.select(F.expr(expression)).schema[0].dataType.simpleString()
+    column = F.expr(expression)
+    if kind in ("timestamp", "timestamp_ntz", "date"):
+        return F.unix_micros(column.cast("timestamp")), F.lit(False)
+    read = F.try_multiply(column.try_cast("bigint"), F.lit(_UNIT_US[unit or "us"]))
+    return read, column.isNotNull() & read.isNull()
+
+
+def _bad_attributes(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]) -> Column:
+    """Whether a value does not fit the type that the row's class declares. Types that always fit cost nothing."""
+    declared = [(c, a.expression, SPARK_TYPES[a.type]) for c in chosen for a in c.attributes]
+    stored = {e: frame.select(F.expr(e)).schema[0].dataType.simpleString() for e in {e for _, e, _ in declared}}
+    bad: list[Column] = []
+    for event_class, expression, kind in declared:
+        if stored[expression] == kind or kind == "string" or (stored[expression], kind) in _ALWAYS_FITS:
+            continue
+        column = F.expr(expression)
+        bad.append(_is_of(source, event_class) & column.isNotNull() & column.try_cast(kind).isNull())
+    return reduce(lambda a, b: a | b, bad, F.lit(False))
+
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_ALWAYS_FITS = {(stored, kind) for stored in _WHOLE for kind in ("bigint", "double")} | {("float", "double")}

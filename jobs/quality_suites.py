@@ -1,0 +1,233 @@
+"""Suites as Great Expectations runs them.
+
+Enters: a `Suite` of schemas/expectations.py and the Spark DataFrame that it is about.
+Leaves: one `Outcome` per check, and a page of Data Docs per suite and run.
+Always holds: one Spark pass per suite, because every expectation used here is an aggregate and Great Expectations
+evaluates those together. The DataFrame is never cached, nothing is sent over the network, and no context is left on
+disk except the Data Docs folder. Importing this module costs about ten seconds: import it where it is used.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read when the package is imported
+
+import great_expectations as gx
+from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.expectations.core.expect_column_max_to_be_between import ExpectColumnMaxToBeBetween
+from great_expectations.expectations.core.expect_table_row_count_to_be_between import ExpectTableRowCountToBeBetween
+from great_expectations.expectations.expectation import BatchExpectation, ColumnAggregateExpectation
+from great_expectations.expectations.metrics.column_aggregate_metric_provider import (
+    ColumnAggregateMetricProvider,
+    column_aggregate_partial,
+)
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cep_core.errors import QualityError
+from schemas.expectations import Check, ColumnCheck, Level, RangeCheck, RowCheck, Suite
+
+SITE = "hindsight"
+_PREFIX = "breach_"
+_run = threading.Lock()  # a context is not safe to use from several threads
+
+
+class ColumnBreaches(ColumnAggregateMetricProvider):
+    """The number of rows whose column is true; 0, not NULL, where there are no rows."""
+
+    metric_name = "column.breaches"
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Any, **kwargs: Any) -> Any:
+        return F.count_if(column)
+
+
+class ExpectFewBreaches(ColumnAggregateExpectation):
+    """At most a share of the rows is in breach: the column is true there."""
+
+    share: float = 0.0
+    metric_dependencies = ("column.breaches", "table.row_count")
+    success_keys = ("share",)
+    args_keys = ("column", "share")
+
+    def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
+        breaches, rows = int(metrics["column.breaches"]), int(metrics["table.row_count"])
+        details = {"breaches": breaches, "rows": rows}
+        return {"success": breaches <= self.share * rows, "result": {"observed_value": breaches, "details": details}}
+
+
+class ExpectColumnSqlType(BatchExpectation):
+    """The column is there and has exactly this type, nested fields too."""
+
+    column: str
+    sql_type: str
+    metric_dependencies = ("table.column_types",)
+    success_keys = ("column", "sql_type")
+    args_keys = ("column", "sql_type")
+
+    def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
+        types = {entry["name"]: entry["type"] for entry in metrics["table.column_types"]}
+        found = types[self.column].simpleString() if self.column in types else "no such column"
+        return {"success": found == self.sql_type, "result": {"observed_value": found}}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one check of one suite found. `breaches` is 0 for checks that do not count rows."""
+
+    suite: str
+    table: str
+    check: str
+    about: str
+    level: Level
+    success: bool
+    observed: float | None
+    expected: str
+    rows: int
+    breaches: int
+    column: str | None = None
+
+    @property
+    def blocks(self) -> bool:
+        return self.level == "error" and not self.success
+
+    @property
+    def sentence(self) -> str:
+        found = f"found {self.observed:,.0f}" if self.observed is not None else "found nothing"
+        return f"{self.table}: {self.check}: {self.about}; expected {self.expected}, {found} ({self.rows:,} rows)"
+
+
+def open_context(docs: Path | None) -> AbstractDataContext:
+    """A context in memory; with `docs`, its pages are built into that folder."""
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    context: Any = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    for site in list(context.variables.data_docs_sites or {}):
+        context.delete_data_docs_site(site)
+    if docs is not None:
+        docs.mkdir(parents=True, exist_ok=True)
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs)}
+        index = {"class_name": "DefaultSiteIndexBuilder"}
+        site_config = {"class_name": "SiteBuilder", "store_backend": store, "site_index_builder": index}
+        context.add_data_docs_site(site_name=SITE, site_config=site_config)
+    return context
+
+
+def run_suite(context: AbstractDataContext, suite: Suite, frame: DataFrame, run_id: str) -> tuple[Outcome, ...]:
+    """Evaluate the suite on the frame in one pass, and keep the result for the Data Docs."""
+    if not suite.checks:
+        return ()
+    plain = {c.column for c in suite.checks if not isinstance(c, RowCheck)} & set(frame.columns)
+    rows_in_breach = [_breach(check) for check in suite.checks if isinstance(check, RowCheck)]
+    kept = frame.select(*[F.col(str(name)) for name in sorted(plain, key=str)], *rows_in_breach, F.lit(1).alias("row"))
+    with _run:
+        validation: Any = _define(context, suite)
+        result = validation.run(
+            batch_parameters={"dataframe": kept},
+            result_format="BASIC",
+            run_id=gx.RunIdentifier(run_name=run_id),
+        )
+    if (error := _exception(result)) is not None:
+        raise QualityError(f"the checks of {suite.name} could not be made: {error}")
+    by_name = {found.expectation_config.meta["check"]: found for found in result.results}
+    rows = int(by_name[_ROWS].result["observed_value"])
+    return tuple(_outcome(suite, check, by_name[_key(check)], rows) for check in suite.checks)
+
+
+def build_docs(context: AbstractDataContext) -> str | None:
+    """Write the pages of every suite run in this context; the index page's address."""
+    if SITE not in (context.variables.data_docs_sites or {}):
+        return None
+    context.build_data_docs(site_names=[SITE])
+    return str(context.get_docs_sites_urls(site_names=[SITE])[0]["site_url"])
+
+
+_ROWS = "rows"
+
+
+def _exception(result: Any) -> str | None:
+    """What stopped an expectation, if one could not be evaluated: Great Expectations puts it into the result."""
+    for found in result.results:
+        raised = found.exception_info or {}
+        for info in [raised, *(entry for entry in raised.values() if isinstance(entry, dict))]:
+            if info.get("raised_exception"):
+                return str(info.get("exception_message")).splitlines()[0]
+    return None
+
+
+def _breach(check: RowCheck) -> Column:
+    return F.coalesce(F.expr(check.breach), F.lit(False)).alias(_PREFIX + check.name)
+
+
+def _key(check: Check) -> str:
+    return f"{check.name}.{check.column}" if isinstance(check, ColumnCheck) else check.name
+
+
+def _define(context: AbstractDataContext, suite: Suite) -> gx.ValidationDefinition:
+    source = context.data_sources.add_or_update_spark(suite.name, persist=False)
+    batch = source.add_dataframe_asset(suite.table).add_batch_definition_whole_dataframe("rows")
+    expectations = [_expectation(check) for check in suite.checks]
+    # Always there: every outcome says how many rows it was about.
+    expectations.append(ExpectTableRowCountToBeBetween(min_value=0, max_value=None, meta={"check": _ROWS}))
+    stored = context.suites.add_or_update(gx.ExpectationSuite(name=suite.name, expectations=expectations))
+    return context.validation_definitions.add_or_update(
+        gx.ValidationDefinition(name=suite.name, data=batch, suite=stored)
+    )
+
+
+def _expectation(check: Check) -> Any:
+    meta = {"check": _key(check), "level": check.level, "about": check.about}
+    common: dict[str, Any] = {"meta": meta, "description": f"{check.name}: {check.about}"}
+    match check:
+        case RowCheck():
+            return ExpectFewBreaches(column=_PREFIX + check.name, share=check.share, **common)
+        case ColumnCheck():
+            return ExpectColumnSqlType(column=check.column, sql_type=check.type, **common)
+        case RangeCheck(column=None):
+            low, high = (None if bound is None else round(bound) for bound in (check.low, check.high))
+            return ExpectTableRowCountToBeBetween(min_value=low, max_value=high, **common)
+        case RangeCheck(column=str(column)):
+            return ExpectColumnMaxToBeBetween(column=column, min_value=check.low, max_value=check.high, **common)
+
+
+def _outcome(suite: Suite, check: Check, found: Any, rows: int) -> Outcome:
+    observed = found.result.get("observed_value")
+    number = float(observed) if isinstance(observed, int | float) else None
+    breaches, success, column = 0, bool(found.success), None
+    match check:
+        case RowCheck():
+            breaches = int(number or 0)
+            expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows in breach"
+        case ColumnCheck():
+            column = check.column
+            expected = f"type {check.type}" if success else f"type {check.type} (it is {observed})"
+        case RangeCheck():
+            expected = _range(check)
+            if rows == 0 and check.low is None:
+                success = True  # no rows, no greatest value, and none was asked for
+    return Outcome(
+        suite.name, suite.table, check.name, check.about, check.level, success, number, expected, rows, breaches,
+        column,
+    )  # fmt: skip
+
+
+def _range(check: RangeCheck) -> str:
+    if check.low is None and check.high is None:
+        return "anything (nothing to compare with yet)"
+    parts = [
+        f"at least {check.low:,.6g}" if check.low is not None else "",
+        f"at most {check.high:,.6g}" if check.high is not None else "",
+    ]
+    return " and ".join(part for part in parts if part)
+
+
+def failures(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    return tuple(outcome for outcome in outcomes if not outcome.success)

@@ -1,0 +1,172 @@
+"""Each kind of bad input row, injected into a real DataFrame, fails its own check and no other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jobs.declarations import DeclaredAttribute, EventClass, EventSource
+from jobs.quality_rows import ids, input_rows, usable, with_reasons
+from schemas.expectations import Bounds, InputRules, id_suite, input_suite
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.quality_suites import Outcome
+
+pytestmark = pytest.mark.spark
+
+S = 1_000_000
+T0 = 1_767_225_600 * S  # 2026-01-01
+HOUR = 3600 * S
+BOUNDS = Bounds(T0, T0 + 10 * HOUR, T0, T0 + 10 * HOUR)
+RULES = InputRules(levels={}, duplicate_share=0.1, fresh_within_us=2 * HOUR)
+SCHEMA = "id string, src string, kind string, begins bigint, ends bigint, amount string"
+SOURCE = EventSource(
+    place="test", tables=("raw",), sql=None, source="src", start="begins", end="ends", unit="us", tie=None,
+    event_id="id", where=None, class_column="kind", class_values=("A", "B"),
+    classes=(
+        EventClass("A", None, (DeclaredAttribute("amount", "amount", "float"),)),
+        EventClass("B", None, ()),
+    ),
+)  # fmt: skip
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    begins = T0 + number * 30 * 60 * S
+    good = {"id": f"e{number}", "src": "s1", "kind": "A", "begins": begins, "ends": begins + S, "amount": "1.5"}
+    return good | changes
+
+
+GOOD = [row(number) for number in range(20)]
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    names = ("id", "src", "kind", "begins", "ends", "amount")
+    return spark.createDataFrame([tuple(r[n] for n in names) for r in rows], SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def context() -> Any:
+    from jobs.quality_suites import open_context
+
+    return open_context(None)
+
+
+def run(context: Any, rows: DataFrame, rules: InputRules = RULES, mean: float | None = None) -> dict[str, Outcome]:
+    from jobs.quality_suites import run_suite
+
+    seen_rows = input_rows(rows, SOURCE, ("A", "B"), BOUNDS, rules)
+    found = run_suite(context, input_suite("raw", BOUNDS, rules, mean), seen_rows, "r1")
+    found += run_suite(context, id_suite("raw", rules), ids(seen_rows, 1), "r1")
+    return {outcome.check: outcome for outcome in found}
+
+
+def failed(found: dict[str, Outcome]) -> set[str]:
+    return {name for name, outcome in found.items() if not outcome.success}
+
+
+def test_good_rows_pass_every_check(spark: SparkSession, context: Any) -> None:
+    found = run(context, frame(spark, GOOD), mean=2.0)
+    assert not failed(found)
+    assert {outcome.rows for outcome in found.values()} == {20}
+
+
+@pytest.mark.parametrize(
+    ("bad", "check"),
+    [
+        ({"id": None}, "event_id_not_null"),
+        ({"src": None}, "source_not_null"),
+        ({"kind": None}, "class_not_null"),
+        ({"begins": None}, "times_not_null"),
+        ({"ends": None}, "times_not_null"),
+        ({"ends": T0 - HOUR, "begins": T0 + HOUR}, "start_before_end"),
+        ({"begins": T0 // S, "ends": T0 // S}, "times_in_table"),  # seconds where microseconds are declared
+        ({"begins": T0 + 40 * HOUR, "ends": T0 + 40 * HOUR}, "no_future_events"),
+        ({"amount": "much"}, "declared_types"),
+    ],
+)
+def test_each_bad_row_fails_its_check(spark: SparkSession, context: Any, bad: dict[str, Any], check: str) -> None:
+    found = run(context, frame(spark, [*GOOD, row(3, **({"id": "bad"} | bad))]))
+    assert failed(found) == {check}
+    assert (found[check].breaches, found[check].level) == (1, "error")
+    assert found[check].blocks
+
+
+def test_a_value_of_another_class_needs_no_declared_type(spark: SparkSession, context: Any) -> None:
+    assert not failed(run(context, frame(spark, [*GOOD, row(3, id="b", kind="B", amount="much")])))
+
+
+def test_rows_of_classes_that_nothing_reads_are_not_looked_at(spark: SparkSession, context: Any) -> None:
+    assert run(context, frame(spark, [*GOOD, row(3, id="z", kind="Z", src=None)]))["source_not_null"].rows == 20
+
+
+def test_many_ids_that_stand_twice_are_a_warning(spark: SparkSession, context: Any) -> None:
+    once = run(context, frame(spark, [*GOOD, GOOD[0]]))
+    assert not failed(once)  # one of twenty is within the share that is allowed
+    found = run(context, frame(spark, GOOD + GOOD[:8]))
+    assert failed(found) == {"duplicate_rate"}
+    assert found["duplicate_rate"].level == "warning"
+    assert (found["duplicate_rate"].breaches, found["duplicate_rate"].rows) == (8, 20)
+
+
+def test_stale_input_is_a_warning(spark: SparkSession, context: Any) -> None:
+    assert failed(run(context, frame(spark, GOOD[:10]))) == {"freshness"}
+
+
+@pytest.mark.parametrize("mean", [20.0, 0.2])
+def test_too_few_or_too_many_rows_are_a_warning(spark: SparkSession, context: Any, mean: float) -> None:
+    found = run(context, frame(spark, GOOD), mean=mean)
+    assert failed(found) == {"volume"}
+    assert "at least" in found["volume"].sentence
+    assert "found 20" in found["volume"].sentence
+
+
+def test_an_empty_table_breaks_nothing_but_freshness(spark: SparkSession, context: Any) -> None:
+    assert failed(run(context, frame(spark, []))) == {"freshness"}
+
+
+def test_a_sample_keeps_the_copies_of_an_id_together(spark: SparkSession) -> None:
+    rows = input_rows(frame(spark, GOOD + GOOD), SOURCE, ("A", "B"), BOUNDS, RULES)
+    sampled = ids(rows, 4).collect()
+    assert 0 < len(sampled) < 20
+    assert {r["copies"] for r in sampled} == {2}
+
+
+def test_bad_rows_are_set_aside_with_their_reasons_and_the_rest_stays_as_it_was(spark: SparkSession) -> None:
+    bad = [row(1, id=None, src=None), row(2, id="late", ends=T0 - HOUR), row(4, id="text", amount="much")]
+    other = row(5, id="z", kind="Z", src="s2")
+    stored = frame(spark, [*GOOD, *bad, other])
+    reasons = with_reasons(input_rows(stored, SOURCE, ("A", "B"), BOUNDS, RULES), RULES).collect()
+    assert sorted(r["reasons"] for r in reasons) == [
+        ["declared_types"], ["event_id_not_null", "source_not_null"], ["start_before_end"],
+    ]  # fmt: skip
+    kept = usable(stored, SOURCE, ("A", "B"), RULES)
+    assert kept.columns == stored.columns
+    assert sorted(r["id"] for r in kept.collect()) == sorted([*(r["id"] for r in GOOD), "z"])
+
+
+def test_times_as_text_are_read_or_marked(spark: SparkSession, context: Any) -> None:
+    from dataclasses import replace
+
+    from jobs.quality_suites import run_suite
+
+    source = replace(SOURCE, start="begins", end="begins", unit="s", class_column=None, class_values=(), classes=(
+        EventClass("A", None, ()),))  # fmt: skip
+    stored = [("a", "s", str(T0 // S)), ("b", "s", "yesterday")]
+    rows = spark.createDataFrame(stored, "id string, src string, begins string")
+    seen_rows = input_rows(rows, source, ("A",), BOUNDS, RULES)
+    outcomes = run_suite(context, input_suite("raw", BOUNDS, RULES, None), seen_rows, "r1")
+    assert {"times_not_null", "declared_types"} <= {o.check for o in outcomes if not o.success}
+
+
+def test_timestamps_are_seen_as_microseconds(spark: SparkSession) -> None:
+    from dataclasses import replace
+
+    source = replace(SOURCE, start="at", end="at", unit=None)
+    moment = datetime.fromtimestamp(T0 / S, UTC)
+    schema = "id string, src string, kind string, at timestamp, amount string"
+    rows = spark.createDataFrame([("a", "s", "A", moment, "1")], schema)
+    assert input_rows(rows, source, ("A",), BOUNDS, RULES).collect()[0]["start_ts"] == T0

@@ -1,0 +1,171 @@
+"""Each kind of bad match, injected into real staged matches, fails its own check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from cep_core.language import check
+from jobs.quality_rows import match_counts, match_ids, matches_with_facts, members
+from schemas import COMPOSITE_EVENTS
+from schemas.expectations import (
+    Bounds,
+    Suite,
+    count_suite,
+    match_suite,
+    member_suite,
+    output_suite,
+    query_facts,
+    schema_suite,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+S = 1_000_000
+T0 = 1_767_225_600 * S
+BOUNDS = Bounds(T0, T0 + 3600 * S, T0 - 3600 * S, T0 + 9999 * S)
+QUERIES = {
+    "flat": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 1 min",
+    "touching": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 1 min TIES ordered",
+    "staged": "PATTERN SEQ(AND(A a, C c), B b) WHERE [source] WITHIN 1 min",
+    "free": "PATTERN AND(A a, B b) WHERE [source] WITHIN 1 min",
+}
+CHECKED = check(QUERIES, {name: {} for name in "ABC"})
+Member = tuple[str, str, int, int]  # element, event id, start and end in seconds after T0
+
+
+def match(query: str, *found: Member, **changes: Any) -> dict[str, Any]:
+    start, end = min(m[2] for m in found), max(m[3] for m in found)
+    good = {
+        "query_id": query, "match_id": f"{query}{found}{changes}", "start": start, "end": end, "detection": end,
+        "members": found, "version": CHECKED[query].version if query in CHECKED else "0" * 16,
+    }  # fmt: skip
+    return good | changes
+
+
+def staged(spark: SparkSession, *matches: dict[str, Any]) -> DataFrame:
+    def us(seconds: float) -> int:
+        return T0 + int(seconds * S)
+
+    rows = [
+        (m["query_id"], f"{abs(hash(m['match_id'])):032x}", us(m["start"]), us(m["end"]), us(m["detection"]),
+         [(e, e.upper(), i, us(a), us(b)) for e, i, a, b in m["members"]], m["version"])
+        for m in matches
+    ]  # fmt: skip
+    plain = spark.createDataFrame(
+        rows, "query_id string, match_id string, s bigint, e bigint, d bigint, "
+        "m array<struct<element:string,event_class:string,event_id:string,s:bigint,e:bigint>>, query_version string",
+    )  # fmt: skip
+    member = (
+        "transform(m, x -> named_struct('element', x.element, 'event_class', x.event_class, 'event_id', x.event_id, "
+        "'start_ts', timestamp_micros(x.s), 'end_ts', timestamp_micros(x.e)))"
+    )
+    return plain.selectExpr(
+        "query_id", "match_id", "timestamp_micros(s) AS start_ts", "timestamp_micros(e) AS end_ts",
+        "timestamp_micros(d) AS detection_ts", "to_date(timestamp_micros(d)) AS detection_date",
+        f"{member} AS members", "map('n', '1') AS fields", "'s1' AS source", "'r1' AS run_id", "query_version",
+        "map('raw', 1L) AS input_versions",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def context() -> Any:
+    from jobs.quality_suites import open_context
+
+    return open_context(None)
+
+
+def failed(context: Any, suite: Suite, frame: DataFrame) -> dict[str, int]:
+    from jobs.quality_suites import run_suite
+
+    return {o.check: o.breaches for o in run_suite(context, suite, frame, "r1") if not o.success}
+
+
+def outputs(context: Any, frame: DataFrame) -> dict[str, int]:
+    facts = [query_facts(checked) for checked in CHECKED.values()]
+    rows = matches_with_facts(frame.sparkSession, frame, facts)
+    return failed(context, output_suite("composite_events", BOUNDS, {}), rows)
+
+
+GOOD = (
+    match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4)),
+    match("touching", ("a", "e1", 1, 2), ("b", "e2", 2, 4)),
+    match("staged", ("a", "e1", 1, 2), ("c", "e3", 1, 3), ("b", "e2", 5, 5)),
+    match("free", ("a", "e1", 9, 9), ("b", "e2", 4, 4)),
+    match("flat", ("a", "e1", 10, 10), ("b", "e2", 20, 20), detection=70),
+)
+
+
+def test_good_matches_pass_every_check(spark: SparkSession, context: Any) -> None:
+    assert outputs(context, staged(spark, *GOOD)) == {}
+
+
+@pytest.mark.parametrize(
+    ("bad", "name"),
+    [
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), end=3.5, detection=4), "match_times"),
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), start=2), "match_times"),
+        (match("free", ("a", "e1", 5, 5), ("b", "e2", 90, 90)), "match_window"),
+        (match("flat", ("a", "e1", 3, 3), ("b", "e2", 1, 1)), "members_in_order"),
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 2, 4)), "members_in_order"),  # touching, and ties are apart
+        (match("touching", ("a", "e1", 1, 3), ("b", "e2", 2, 4)), "members_in_order"),
+        (match("staged", ("a", "e1", 1, 7), ("c", "e3", 1, 3), ("b", "e2", 5, 7)), "members_in_order"),
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3600), "detection_in_run"),
+        (match("flat", ("a", "e1", -9, -8), ("b", "e2", -6, -5)), "detection_in_run"),
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3), "detection_in_run"),
+        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), version="0" * 16), "query_version_known"),
+        (match("unheard", ("a", "e1", 1, 2), ("b", "e2", 3, 4)), "query_version_known"),
+    ],
+)
+def test_each_bad_match_fails_its_check(spark: SparkSession, context: Any, bad: dict[str, Any], name: str) -> None:
+    assert outputs(context, staged(spark, *GOOD, bad)) == {name: 1}
+
+
+def test_a_match_id_that_stands_twice_is_found(spark: SparkSession, context: Any) -> None:
+    suite = match_suite("composite_events", {})
+    assert failed(context, suite, match_ids(staged(spark, *GOOD))) == {}
+    assert failed(context, suite, match_ids(staged(spark, *GOOD, GOOD[0]))) == {"match_id_unique": 1}
+
+
+def test_a_member_that_no_table_has_is_found(spark: SparkSession, context: Any) -> None:
+    suite, frame = member_suite("composite_events", {}), staged(spark, *GOOD)
+    events = spark.createDataFrame([("e1",), ("e2",), ("e3",), ("e9",)], "event_id string")
+    assert failed(context, suite, members(frame, events, "ABC", 1)) == {}
+    assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "ABC", 1)) == {"members_exist": 1}
+    # matches of other queries and timers are members too, but no rows of a declared table
+    assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "AB", 1)) == {}
+
+
+def test_a_sample_of_members_is_the_same_on_both_sides(spark: SparkSession) -> None:
+    many = [match("flat", ("a", f"a{n}", 1, 2), ("b", f"b{n}", 3, 4)) for n in range(200)]
+    events = spark.createDataFrame([(f"{e}{n}",) for e in "ab" for n in range(200)], "event_id string")
+    found = members(staged(spark, *many), events, "AB", 8).collect()
+    assert 20 < len(found) < 90
+    assert all(row["found"] for row in found)
+
+
+def test_counts_outside_their_bounds_are_a_warning(spark: SparkSession, context: Any) -> None:
+    suite = count_suite("composite_events", {})
+    assert suite.checks[0].level == "warning"
+    bounds = {"flat": (1.0, 10.0), "free": (None, 3.0)}
+    assert failed(context, suite, match_counts(spark, {"flat": 5, "free": 0, "staged": 99}, bounds)) == {}
+    found = failed(context, suite, match_counts(spark, {"flat": 0, "free": 4, "staged": 99}, bounds))
+    assert found == {"matches_per_query": 2}
+
+
+def test_a_schema_that_is_not_the_contracts_is_found_column_by_column(spark: SparkSession, context: Any) -> None:
+    from jobs.quality_suites import run_suite
+
+    columns = [(c.name, c.type) for c in COMPOSITE_EVENTS.columns]
+    suite, frame = schema_suite("composite_events", columns, {}), staged(spark, *GOOD)
+    assert failed(context, suite, frame) == {}
+    broken = frame.drop("source").withColumn("match_id", F.lit(1))
+    broken = broken.withColumn("members", F.expr("transform(members, m -> named_struct('element', m.element))"))
+    outcomes = [o for o in run_suite(context, suite, broken, "r1") if not o.success]
+    assert {o.column for o in outcomes} == {"source", "match_id", "members"}
+    assert any("no such column" in o.sentence for o in outcomes)

@@ -22,13 +22,16 @@ from cep_core.language.problems import did_you_mean
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 _HEADER = re.compile(r"^QUERY[ \t]+(?:`((?:[^`\n]|``)+)`|([^\s`]+))[ \t]*(?:--.*)?$", re.IGNORECASE | re.MULTILINE)
+_WHOLE = re.compile(r"[1-9][0-9_]{0,17}", re.ASCII)
 _NOISE = re.compile(r"(?:\s+|--[^\n]*)*")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One query of a catalogue. `path` is the file as it was named; `line` where the query's text starts in it."""
+    """One query of a catalogue. `limit` is the most answers that one partition may have before the run is refused, None
+    where the setting for all queries holds. `path` is the file as it was named; `line` where the query's text starts in
+    it."""
 
     id: str
     query: str
@@ -38,6 +41,7 @@ class Entry:
     tags: tuple[str, ...] = ()
     severity: str = "info"
     enabled: bool = True
+    limit: int | None = None
     path: str = ""
     line: int = 1
     raw: str = field(default="", repr=False, compare=False)
@@ -182,6 +186,10 @@ def _value(name: str, node: yaml.Node, place: str, problems: list[str]) -> Any:
         if node.tag == "tag:yaml.org,2002:bool":
             return text.lower() in ("true", "yes", "on")
         problems.append(f'{place}: "enabled" is true or false, not "{text}"')
+    elif name == "limit":
+        if node.tag == "tag:yaml.org,2002:int" and _WHOLE.fullmatch(text):
+            return int(text.replace("_", ""))
+        problems.append(f'{place}: "limit" is a whole number of answers from 1 on, such as 1000000, not "{text}"')
     elif name == "severity" and text not in SEVERITIES:
         tail = did_you_mean(text, SEVERITIES) or f"; it is one of {', '.join(SEVERITIES)}"
         problems.append(f'{place}: unknown severity "{text}"{tail}')

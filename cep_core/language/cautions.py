@@ -20,6 +20,7 @@ from cep_core.language.algebra import (
     Constant,
     Element,
     Expression,
+    Group,
     In,
     Like,
     One,
@@ -50,19 +51,19 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 def find_warnings(
     query: Query,
     disjuncts: tuple[tuple[Atom, ...], ...],
-    key: tuple[str, ...],
+    key: Mapping[str, Constant | None],
     chains: tuple[Chain, ...],
     scope: Scope,
     history_us: Mapping[str, int] | None,
 ) -> tuple[str, ...]:
-    """The warnings, in the order of the contract's clauses."""
+    """The warnings, in the order of the contract's clauses. `key` has the value that each key attribute must have."""
     found: list[str] = []
     if not key and not any(chain.whole for chain in chains) and not _single(query.pattern):
         found.append(
             "no key: all events form one partition; add an equivalence test such as [source] if it is meant so"
         )
     found += _filters(scope)
-    found += _where(disjuncts, scope)
+    found += _where(disjuncts, _required(key, scope), scope)
     found += _indices(disjuncts, scope)
     within = query.within_us
     if within is not None:
@@ -113,23 +114,29 @@ def _declared_by_all(atom: object, element: Element, scope: Scope) -> bool:
     return True
 
 
-def _where(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]:
-    found = []
+def _where(disjuncts: tuple[tuple[Atom, ...], ...], given: list[Compare], scope: Scope) -> list[str]:
+    found: list[str] = []
     empty = 0
     for atoms in disjuncts:
         certain = [atom for atom in atoms if _certain(atom, scope)]
-        positive = [atom for atom in certain if not _names(atom, scope, "negated")]
-        why = contradiction(positive)
+        why = contradiction([*given, *(atom for atom in certain if not _loose(atom, scope))])
         if why is not None:
             empty += 1
             found.append(f"always false: {why}")
             continue
         for name, binding in scope.bindings.items():
+            if binding.kind not in ("negated", "group"):
+                continue
+            own = [atom for atom in certain if any(each.variable == name for each in mentions(atom))]
+            why = contradiction(own)
+            if why is None:
+                continue
             if binding.kind == "negated":
-                own = [atom for atom in certain if any(each.variable == name for each in mentions(atom))]
-                why = contradiction(own)
-                if why is not None:
-                    found.append(f"the negation of {name} excludes nothing, its condition is always false: {why}")
+                found.append(f"the negation of {name} excludes nothing, its condition is always false: {why}")
+                continue
+            found.append(f"the group {name} is always empty, its condition is always false: {why}")
+            if isinstance(binding.node, Element) and isinstance(binding.node.quantity, Group):
+                empty += binding.node.quantity.low > 0
     if empty and empty == len(disjuncts):
         found.insert(0, "never matches: its WHERE is always false")
     return found
@@ -147,8 +154,24 @@ def _certain(atom: Atom, scope: Scope) -> bool:
     return all(not scope.bindings[each.variable].optional for each in mentions(atom))
 
 
-def _names(atom: Atom, scope: Scope, kind: str) -> bool:
-    return any(scope.bindings[each.variable].kind == kind for each in mentions(atom))
+def _loose(atom: Atom, scope: Scope) -> bool:
+    """True where the atom speaks of events that need not be there: it then chooses them, and refuses no answer."""
+    return any(
+        scope.bindings[each.variable].kind == "negated"
+        or (scope.bindings[each.variable].kind == "group" and each.form == "bare")
+        for each in mentions(atom)
+    )
+
+
+def _required(key_values: Mapping[str, Constant | None], scope: Scope) -> list[Compare]:
+    """What `[attr = 'v']` says of each positive element."""
+    return [
+        Compare("=", Attribute(name, attribute), value)
+        for attribute, value in key_values.items()
+        if value is not None
+        for name, binding in scope.bindings.items()
+        if binding.kind in ("one", "window") and not binding.optional
+    ]
 
 
 def _indices(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]:

@@ -18,13 +18,14 @@ from cep_core.language.format import format_query
 from cep_core.language.keys import check_key, find_chains, refuse_in_filters
 from cep_core.language.normal import disjuncts, with_pushed_filters
 from cep_core.language.parser import parse_query
-from cep_core.language.problems import Problem, Refusal, Report, did_you_mean, refuse
-from cep_core.language.references import cycle_through, cyclic, ordered, references
+from cep_core.language.problems import Names, Problem, Refusal, Report, refuse
+from cep_core.language.references import cycles, ordered, references
 from cep_core.language.rules import check_names
 from cep_core.language.scope import Declared, Scope, build_scope
 from cep_core.language.shape import check_shape
 from cep_core.language.types import check_condition, value_type
 
+_LONGEST_CYCLE = 12  # ids that are shown of a cycle; a longer one is cut in its middle
 _MATCH_HAS: dict[str, Type] = {name: kind for name, kind in BUILTIN.items() if name != "source"}
 
 
@@ -48,17 +49,17 @@ def check(
         except Refusal as refusal:
             problems[id].append(refusal.problem)
     graph = {id: references(query, texts) for id, query in parsed.items()}
-    for id in sorted(cyclic(graph)):
-        cycle = cycle_through(id, graph)
-        if cycle is not None:
-            message = "queries refer to each other in a cycle: " + " -> ".join(cycle)
-            problems[id].append(Problem(message, graph[id][cycle[1]].at))
+    for id, cycle in cycles(graph).items():
+        shown = cycle if len(cycle) <= _LONGEST_CYCLE else (*cycle[:8], f"{len(cycle) - 10} more", *cycle[-2:])
+        message = "queries refer to each other in a cycle: " + " -> ".join(shown)
+        problems[id].append(Problem(message, graph[id][cycle[1]].at))
     checked: dict[str, CheckedQuery] = {}
     late: set[str] = set()
     declared = _declared(schema)
+    names = Names((*declared, *texts))
     for id in ordered(graph):
         refers = graph[id]
-        one = _Check(parsed[id], declared, schema, refers, late, checked, history_us)
+        one = _Check(parsed[id], declared, schema, refers, late, checked, history_us, names)
         result = one.run()
         if isinstance(result, CheckedQuery) and not problems[id]:
             checked[id] = result
@@ -111,9 +112,10 @@ class _Check:
         late: set[str],
         checked: Mapping[str, CheckedQuery],
         history_us: Mapping[str, int] | None,
+        names: Names,
     ) -> None:
         self.query, self.schema, self.refers, self.late = query, schema, refers, late
-        self.checked, self.history_us = checked, history_us
+        self.checked, self.history_us, self.names = checked, history_us, names
         self.scope: Scope = build_scope(query.pattern, declared)
 
     def run(self) -> CheckedQuery | list[Problem]:
@@ -138,7 +140,7 @@ class _Check:
             return sorted(scope.problems, key=lambda problem: (problem.at.line, problem.at.column))
         reads = frozenset((name, attribute) for name, attribute in scope.reads if attribute not in BUILTIN)
         chains = find_chains(where, scope)
-        warnings = find_warnings(query, where, key, chains, scope, self.history_us)
+        warnings = find_warnings(query, where, dict(zip(key, key_values, strict=True)), chains, scope, self.history_us)
         return CheckedQuery(
             query=with_pushed_filters(query),
             key=key,
@@ -164,8 +166,7 @@ class _Check:
         for element in scope.elements:
             for name in element.classes:
                 if name not in scope.declared and name not in self.refers:
-                    candidates = list(scope.declared)
-                    tail = did_you_mean(name, candidates) or "; it is no declared event class and no query's id"
+                    tail = self.names.did_you_mean(name) or "; it is no declared event class and no query's id"
                     scope.refuse(f'unknown class "{name}"{tail}', element.at)
 
     def _late_references(self) -> None:

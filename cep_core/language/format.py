@@ -171,15 +171,16 @@ def format_value(value: Expression, outer: int = 0) -> str:
         case Constant():
             return _constant(value)
         case Attribute():
-            name = quote_name(value.name)
-            return name if value.variable is None else f"{quote_name(value.variable)}{_index(value.index)}.{name}"
+            if value.variable is None:
+                return quote_name(value.name)
+            return f"{quote_name(value.variable)}{_index(value.index)}.{quote_name(value.name, reserved_too=True)}"
         case Aggregate():
             variable = quote_name(value.variable)
             if value.attribute is None:
                 return f"{value.function}({variable})"
             if value.function in ("first", "last"):
-                return f"{value.function}({variable}).{quote_name(value.attribute)}"
-            return f"{value.function}({variable}.{quote_name(value.attribute)})"
+                return f"{value.function}({variable}).{quote_name(value.attribute, reserved_too=True)}"
+            return f"{value.function}({variable}.{quote_name(value.attribute, reserved_too=True)})"
         case Call():
             return f"{value.name}({', '.join(format_value(argument) for argument in value.arguments)})"
         case Duration():

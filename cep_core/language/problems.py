@@ -16,6 +16,7 @@ from cep_core.language.algebra import NOWHERE, At
 
 Locate = Callable[[At], tuple[str, At]]
 _WIDEST = 160
+_NEAR_ENOUGH = 0.599  # a likeness of 0.6 is the least that counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +81,31 @@ def render(report: Report, problem: Problem) -> str:
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that is most like the name, or None where none is near enough to be meant."""
     wanted = name.casefold()
-    found: tuple[float, str] | None = None
-    for candidate in candidates:
+    matcher = SequenceMatcher(None, "", wanted)
+    best, found = _NEAR_ENOUGH, None
+    for candidate in sorted(candidates):  # of those that are equally near the first in order
         folded = candidate.casefold()
         if abs(len(folded) - len(wanted)) > 3 or not (set(folded[:2]) & set(wanted[:2]) or folded[-2:] == wanted[-2:]):
             continue
-        matcher = SequenceMatcher(None, folded, wanted)
-        if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
-            continue
-        ratio = matcher.ratio()
-        if ratio >= 0.6 and (found is None or (-ratio, candidate) < (-found[0], found[1])):
-            found = (ratio, candidate)
-    return None if found is None else found[1]
+        matcher.set_seq1(folded)
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+            best, found = ratio, candidate
+            if ratio == 1.0:
+                break
+    return found
+
+
+class Names:
+    """The classes and ids of a whole set. A name that thousands of queries misspell is looked up once."""
+
+    def __init__(self, candidates: Iterable[str]) -> None:
+        self._candidates = tuple(candidates)
+        self._known: dict[str, str] = {}
+
+    def did_you_mean(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = did_you_mean(name, self._candidates)
+        return self._known[name]
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

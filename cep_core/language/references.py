@@ -44,7 +44,17 @@ def ordered(graph: Mapping[str, Mapping[str, Element]]) -> list[str]:
     return result
 
 
-def cycle_through(start: str, graph: Mapping[str, Mapping[str, Element]]) -> list[str] | None:
+def cycles(graph: Mapping[str, Mapping[str, Element]]) -> dict[str, tuple[str, ...]]:
+    """Each id that stands on a cycle, in order, with one: from itself through its references back to itself."""
+    found: dict[str, tuple[str, ...]] = {}
+    for id in sorted(_left(graph)):
+        cycle = None if id in found else _cycle_through(id, graph)
+        for place, name in enumerate(cycle[:-1] if cycle else ()):
+            found.setdefault(name, (*cycle[place:-1], *cycle[: place + 1]))  # type: ignore[index]
+    return dict(sorted(found.items()))
+
+
+def _cycle_through(start: str, graph: Mapping[str, Mapping[str, Element]]) -> list[str] | None:
     """A shortest way from a query through its references back to itself, or None."""
     before: dict[str, str] = {}
     queue = deque([start])
@@ -63,7 +73,7 @@ def cycle_through(start: str, graph: Mapping[str, Mapping[str, Element]]) -> lis
     return None
 
 
-def cyclic(graph: Mapping[str, Mapping[str, Element]]) -> set[str]:
+def _left(graph: Mapping[str, Mapping[str, Element]]) -> set[str]:
     """The ids that stand on some cycle, or behind or before one: what is left when free ends are taken away."""
     waiting = {name: sum(1 for each in refers if each in graph) for name, refers in graph.items()}
     readers: dict[str, list[str]] = {}

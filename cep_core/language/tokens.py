@@ -201,8 +201,9 @@ class Cursor:
             self.refuse(f"nested more than {DEEPEST} levels deep; write a part of it as a query of its own")
 
 
-def quote_name(name: str) -> str:
-    """The name as the language writes it: plain where it can be, else in backquotes."""
-    if _PLAIN.fullmatch(name) and name.upper() not in RESERVED:
+def quote_name(name: str, reserved_too: bool = False) -> str:
+    """The name as the language writes it: plain where it can be, else in backquotes. Behind a point a reserved word
+    can be plain too."""
+    if _PLAIN.fullmatch(name) and (reserved_too or name.upper() not in RESERVED):
         return name
     return "`" + name.replace("`", "``") + "`"

@@ -1,15 +1,14 @@
 """What is allowed but probably not meant: the warnings of a query.
 
 Enters: a query that the contract allows, its disjuncts, its keys and its scope. Leaves: sentences.
-Always holds: a warning never changes what the query returns. Always-false is proved, never guessed: from constants,
-from NULL, and from bounds on one attribute that exclude each other.
+Always holds: a warning never changes what the query returns. Always-false is proved, never guessed
+(contradictions.py), and only from conditions that cannot be true for want of a variable or an attribute.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 from cep_core.language.algebra import (
     All,
@@ -30,22 +29,12 @@ from cep_core.language.algebra import (
     TimerAfter,
     Window,
 )
-from cep_core.language.checked import Chain
-from cep_core.language.format import format_condition
+from cep_core.language.checked import Chain, Type
+from cep_core.language.contradictions import contradiction
 from cep_core.language.normal import push_down
 from cep_core.language.rules import mentions
 from cep_core.language.scope import Scope, leaves
-from cep_core.language.times import format_duration, moment_us
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+from cep_core.language.times import format_duration
 
 
 def find_warnings(
@@ -94,7 +83,7 @@ def _filters(scope: Scope) -> list[str]:
         pushed = push_down(element.filter)
         atoms = pushed.conditions if isinstance(pushed, All) else (pushed,)
         certain = [atom for atom in atoms if _declared_by_all(atom, element, scope)]
-        why = contradiction(certain)
+        why = contradiction(certain, partial(_kind, scope=scope, own=element))
         if why is not None:
             found.append(f"the filter of {' or '.join(element.classes)} is always false: {why}")
     return found
@@ -116,10 +105,11 @@ def _declared_by_all(atom: object, element: Element, scope: Scope) -> bool:
 
 def _where(disjuncts: tuple[tuple[Atom, ...], ...], given: list[Compare], scope: Scope) -> list[str]:
     found: list[str] = []
+    kind_of = partial(_kind, scope=scope)
     empty = 0
     for atoms in disjuncts:
         certain = [atom for atom in atoms if _certain(atom, scope)]
-        why = contradiction([*given, *(atom for atom in certain if not _loose(atom, scope))])
+        why = contradiction([*given, *(atom for atom in certain if not _loose(atom, scope))], kind_of)
         if why is not None:
             empty += 1
             found.append(f"always false: {why}")
@@ -128,7 +118,7 @@ def _where(disjuncts: tuple[tuple[Atom, ...], ...], given: list[Compare], scope:
             if binding.kind not in ("negated", "group"):
                 continue
             own = [atom for atom in certain if any(each.variable == name for each in mentions(atom))]
-            why = contradiction(own)
+            why = contradiction(own, kind_of)
             if why is None:
                 continue
             if binding.kind == "negated":
@@ -152,6 +142,14 @@ def _certain(atom: Atom, scope: Scope) -> bool:
             if operand.index is not None or not scope.everywhere(binding, operand.name):
                 return False
     return all(not scope.bindings[each.variable].optional for each in mentions(atom))
+
+
+def _kind(value: Expression, scope: Scope, own: Element | None = None) -> Type:
+    """The type of an attribute; "null" where it is not known."""
+    if not isinstance(value, Attribute):
+        return "null"
+    node = own if value.variable is None else scope.bindings[value.variable].node
+    return "null" if node is None else scope.attribute(node, value.name, value.at)
 
 
 def _loose(atom: Atom, scope: Scope) -> bool:
@@ -183,76 +181,3 @@ def _indices(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]
             name = f"{each.variable}[{index.offset}]"
             found.append(f"{each.variable} has {size} events, so a condition on {name} is always true")
     return found
-
-
-def contradiction(atoms: Iterable[object]) -> str | None:
-    """Why the atoms cannot all hold, or None where that is not proved."""
-    bounds: dict[Expression, list[Compare]] = {}
-    for atom in atoms:
-        if _false_alone(atom):
-            return format_condition(atom)  # type: ignore[arg-type]
-        for operand, bound in _bounds(atom):
-            earlier = bounds.setdefault(operand, [])
-            for other in earlier:
-                if _exclude(other, bound):
-                    return f"{format_condition(other)} and {format_condition(bound)}"
-            earlier.append(bound)
-    return None
-
-
-def _false_alone(atom: object) -> bool:
-    match atom:
-        case Compare(operator=sign, left=Constant(value=left), right=Constant(value=right)):
-            return left is None or right is None or not _holds(sign, left, right)
-        case Compare(left=left, right=right):
-            return Constant(None) in (left, right)
-        case In(values=values, negated=negated):
-            return (
-                any(value.value is None for value in values)
-                if negated
-                else all(value.value is None for value in values)
-            )
-        case Between(low=low, high=high, negated=False) if isinstance(low, Constant) and isinstance(high, Constant):
-            return low.value is None or high.value is None or _holds(">", _key(low), _key(high))
-        case _:
-            return False
-
-
-def _bounds(atom: object) -> list[tuple[Expression, Compare]]:
-    """What an atom says about one attribute, as comparisons of it with constants."""
-    match atom:
-        case Compare(operator=sign, left=Attribute() as left, right=Constant() as right):
-            return [(left, Compare(sign, left, right))]
-        case Compare(operator=sign, left=Constant() as left, right=Attribute() as right):
-            return [(right, Compare(_FLIPPED[sign], right, left))]  # type: ignore[arg-type]
-        case Between(operand=Attribute() as operand, low=Constant() as low, high=Constant() as high, negated=False):
-            return [(operand, Compare(">=", operand, low)), (operand, Compare("<=", operand, high))]
-        case _:
-            return []
-
-
-def _exclude(first: Compare, second: Compare) -> bool:
-    """True where no value meets both comparisons, each of one attribute with a constant."""
-    if not (isinstance(first.right, Constant) and isinstance(second.right, Constant)):
-        return False
-    a, b = _key(first.right), _key(second.right)
-    for one, x, other, y in ((first.operator, a, second.operator, b), (second.operator, b, first.operator, a)):
-        if one == "=":
-            return not _holds(other, x, y)
-        if one in (">", ">=") and other in ("<", "<="):
-            return _holds(">", x, y) or (x == y and not (one == ">=" and other == "<="))
-    return False
-
-
-def _key(constant: Constant) -> object:
-    """Moments compare as moments however they are written; other constants as themselves."""
-    moment = moment_us(constant.value) if isinstance(constant.value, str) else None
-    return constant.value if moment is None else moment
-
-
-def _holds(sign: str, left: object, right: object) -> bool:
-    """The comparison of two constants; values of different types prove nothing, so they count as holding."""
-    numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if not numbers and type(left) is not type(right):
-        return sign != ">"
-    return bool(_OPERATORS[sign](left, right))

@@ -173,7 +173,8 @@ class Cursor:
         duration = duration_us(number, unit)
         if duration is None:
             longest = format_duration(LONGEST_US)
-            raise Refusal(f"{number} {unit} is not a whole number of microseconds, or more than {longest}", at)
+            message = f"{_short(number)} {unit} is not a whole number of microseconds, or more than {longest}"
+            raise Refusal(message, at)
         return duration
 
     def found(self) -> str:
@@ -181,7 +182,8 @@ class Cursor:
         token = self.token
         if token.kind == "end":
             return "the end of the query"
-        return f"the text '{token.text}'" if token.kind == "string" else f'"{token.text}"'
+        shown = _short(token.text)
+        return f"the text '{shown}'" if token.kind == "string" else f'"{shown}"'
 
     def _near(self, words: tuple[str, ...]) -> str:
         near = nearest(self.token.text, words) if self.token.kind == "name" else None
@@ -199,6 +201,11 @@ class Cursor:
         self.depth += 1
         if self.depth > DEEPEST:
             self.refuse(f"nested more than {DEEPEST} levels deep; write a part of it as a query of its own")
+
+
+def _short(text: str) -> str:
+    """A text as a message can hold it."""
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def quote_name(name: str, reserved_too: bool = False) -> str:

@@ -19,7 +19,7 @@ def returned(name: str, event: str, expression: str, text: str) -> Case:
     return case(name, event, f"PATTERN A a RETURN {expression} AS r", f"a=A1 -> r={text}")
 
 
-FULL = "A1{x=7,y=-7,f=2.5,s=Pear,n=null,k=true,q=NaN}"
+FULL = "A1{x=7,y=-7,f=2.5,s=Pear,n=null,k=true,q=NaN,m=null}"
 TRUTH = (
     single("a comparison with NULL is false", FULL, "a.n = 1", False, schema={"A": {"n": "int"}}),
     single("and its negation too", FULL, "NOT a.n = 1", False, schema={"A": {"n": "int"}}),
@@ -79,6 +79,10 @@ VALUES = (
     returned("haversine in metres: one degree of the equator", FULL, "round(haversine(0, 0, 0, a.x - 6))", "111195.0"),
     returned("a boolean", FULL, "a.k", "true"),
     returned("a time", FULL, "a.ts", "1970-01-01T00:00:01.000000Z"),
+    returned("concat with NULL is NULL", FULL, "concat(a.s, lower(a.m))", "null"),
+    returned("a long remainder of fractions", FULL, "5.5 % -2", "1.5"),
+    returned("round to tens", FULL, "round(a.x * 5, -1)", "40"),
+    returned("upper of a letter that becomes two", FULL, "upper('stra\u00dfe')", "STRASSE"),
     returned("NULL in, NULL out", FULL, "a.x + a.q", "null"),
 )
 
@@ -188,6 +192,20 @@ def test_truth(evaluator: str, one: Case) -> None:
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize("one", VALUES, ids=lambda one: one.name)
 def test_value(evaluator: str, one: Case) -> None:
+    check(evaluator, one)
+
+
+ZEROS = (
+    returned("the sign of a zero is kept by a minus, as in Spark", "A1{z=0.0}", "-a.z", "-0.0"),
+    returned("and lost by round, as in Spark", "A1{z=0.4}", "round(-1 * a.z)", "0.0"),
+)
+
+
+@pytest.mark.parametrize(
+    "evaluator", ["naive", pytest.param("engine", marks=pytest.mark.xfail(reason="the engine's zero has another sign"))]
+)
+@pytest.mark.parametrize("one", ZEROS, ids=lambda one: one.name)
+def test_zero(evaluator: str, one: Case) -> None:
     check(evaluator, one)
 
 

@@ -84,6 +84,72 @@ CASES = (
         MIDDLE.replace("WITHIN", "WHERE NOT (b.x = 1 AND b.y = 2) WITHIN"),
         "a=A1 c=C3",
     ),
+    case(
+        "NOT BETWEEN is one atom: no b outside",
+        "A1 B2{x=0} C3",
+        MIDDLE.replace("WITHIN", "WHERE NOT (b.x BETWEEN 1 AND 2) WITHIN"),
+    ),
+    case(
+        "NOT IN, NOT LIKE and IS NOT NULL too",
+        "A1 B2{x=1,s=no} C3",
+        MIDDLE.replace("WITHIN", "WHERE b.x NOT IN (2, 3) AND b.s NOT LIKE 'y%' AND b.x IS NOT NULL WITHIN"),
+    ),
+    case(
+        "a filter is plain boolean, no part of the normal form: no b with 1 and none with 2",
+        "A1 B2{x=1} C3",
+        "PATTERN SEQ(A a, !B(x = 1 OR x = 2) b, C c) WITHIN 9 s",
+    ),
+    case(
+        "an attribute that its class does not declare is met",
+        "A1{x=1} D2 C3",
+        "PATTERN SEQ(A a, !ANY(B, D) b, C c) WHERE b.x = a.x WITHIN 9 s",
+        schema={"A": {"x": "int"}, "B": {"x": "int"}, "C": {}, "D": {}},
+    ),
+    case(
+        "compared with an aggregate",
+        "A1{x=1} A2{x=4} B3{x=3} C4",
+        "PATTERN SEQ(A[2] w, !B b, C c) WHERE b.x > max(w.x) WITHIN 9 s",
+        "w=A1,A2 c=C4",
+    ),
+    case(
+        "with the aggregate of the group beside it",
+        "A1 D2{x=2} D3{x=2} B4{x=4} C5",
+        "PATTERN SEQ(A a, D+ g, !B b, C c) WHERE b.x = sum(g.x) WITHIN 9 s",
+    ),
+    case(
+        "in a nested SEQ",
+        "D0 A1 B2 C3",
+        "PATTERN SEQ(D d, SEQ(A a, !B b, C c)) WITHIN 9 s",
+    ),
+    case(
+        "in an alternative of OR",
+        "A1 B2 C3 D4",
+        "PATTERN OR(SEQ(A a, !B b, C c), D d) WITHIN 9 s",
+        "d=D4",
+    ),
+    case(
+        "a condition on an unbound variable beside it is met",
+        "A1{x=1} B2{x=9} C3",
+        "PATTERN SEQ(OR(A a, D d), !B b, C c) WHERE b.x = d.x WITHIN 9 s",
+    ),
+    case(
+        "several in an AND",
+        "A3 C4 B5",
+        "PATTERN AND(A a, !B b, C c, !D d) WITHIN 5 s",
+    ),
+    case("leading: by the answer's end, not the first's", "B0 A3 C6", LEADING, "a=A3 c=C6"),
+    case(
+        "leading and trailing at once",
+        "B0 A3 C6 B9",
+        "PATTERN SEQ(!B b, A a, C c, !B d) WITHIN 5 s",
+        "a=A3 c=C6 @ 8",
+    ),
+    case(
+        "an event that only touches the timer's moment",
+        "A1 B4 C9",
+        "PATTERN SEQ(AFTER(A a, 3 s) t, !B b, C c) WITHIN 9 s",
+        "a=A1 t=timer:1970-01-01T00:00:04.000000Z c=C9",
+    ),
     case("an empty group beside it bounds nothing", "A1 B2 C4", "PATTERN SEQ(A a, D* g, !B b, C c) WITHIN 9 s"),
     case(
         "a group that is not empty does",

@@ -7,21 +7,26 @@ Always holds: a warning never changes what the query returns. Always-false is pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from cep_core.language.algebra import (
     All,
+    Arithmetic,
     Atom,
     Attribute,
     Between,
+    Call,
     Compare,
+    Condition,
     Constant,
     Element,
     Expression,
     Group,
     In,
     Like,
+    Minus,
     One,
     Or,
     Pattern,
@@ -32,7 +37,7 @@ from cep_core.language.algebra import (
 from cep_core.language.checked import Chain, Type
 from cep_core.language.contradictions import contradiction
 from cep_core.language.normal import push_down
-from cep_core.language.rules import mentions
+from cep_core.language.rules import Mention, mentions
 from cep_core.language.scope import Scope, leaves
 from cep_core.language.times import format_duration
 
@@ -52,8 +57,9 @@ def find_warnings(
             "no key: all events form one partition; add an equivalence test such as [source] if it is meant so"
         )
     found += _filters(scope)
-    found += _where(disjuncts, _required(key, scope), scope)
-    found += _indices(disjuncts, scope)
+    facts = _facts(disjuncts, scope)
+    found += _where(facts, _required(key, scope), scope)
+    found += _indices(facts, scope)
     within = query.within_us
     if within is not None:
         for node, _ in leaves(query.pattern):
@@ -89,35 +95,83 @@ def _filters(scope: Scope) -> list[str]:
     return found
 
 
-def _declared_by_all(atom: object, element: Element, scope: Scope) -> bool:
+def _declared_by_all(atom: Condition, element: Element, scope: Scope) -> bool:
     """Under ANY a comparison with an attribute that a class lacks is true, so it proves nothing."""
     if not isinstance(atom, Compare | In | Between | Like):
         return False
-    operands = (atom.left, atom.right) if isinstance(atom, Compare) else (atom.operand,)
-    for operand in operands:
-        if isinstance(operand, Attribute):
-            for name in element.classes:
-                declared = scope.declared.get(name)
-                if declared is not None and operand.name not in declared:
-                    return False
-    return True
+    if isinstance(atom, Compare):
+        operands: tuple[Expression, ...] = (atom.left, atom.right)
+    else:
+        operands = (atom.operand, atom.low, atom.high) if isinstance(atom, Between) else (atom.operand,)
+    return not any(scope.lacking(element.classes, name) for value in operands for name in _names(value))
 
 
-def _where(disjuncts: tuple[tuple[Atom, ...], ...], given: list[Compare], scope: Scope) -> list[str]:
+def _names(value: Expression) -> Iterator[str]:
+    """The attributes that a value of an element's own filter asks for."""
+    match value:
+        case Attribute(name=name):
+            yield name
+        case Call(arguments=arguments):
+            for argument in arguments:
+                yield from _names(argument)
+        case Arithmetic(left=left, right=right):
+            yield from _names(left)
+            yield from _names(right)
+        case Minus(operand=operand):
+            yield from _names(operand)
+        case _:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What is known of one atom. certain: it cannot be true for want of a variable, an attribute or an index. loose: it
+    speaks of events that need not be there, so it chooses them and refuses no answer."""
+
+    atom: Atom
+    mentions: tuple[Mention, ...]
+    certain: bool
+    loose: bool
+
+
+def _facts(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[list[_Fact]]:
+    """The atoms of each disjunct; one that stands in several is judged once."""
+    known: dict[int, _Fact] = {}
+    for atoms in disjuncts:
+        for atom in atoms:
+            if id(atom) not in known:
+                known[id(atom)] = _fact(atom, scope)
+    return [[known[id(atom)] for atom in atoms] for atoms in disjuncts]
+
+
+def _fact(atom: Atom, scope: Scope) -> _Fact:
+    certain, loose = isinstance(atom, Compare | In | Between | Like), False
+    found = tuple(mentions(atom))
+    for each in found:
+        binding = scope.bindings[each.variable]
+        known = each.attribute is None or scope.everywhere(binding, each.attribute)
+        certain = certain and known and each.index is None and not binding.optional
+        loose = loose or binding.kind == "negated" or (binding.kind == "group" and each.form == "bare")
+    return _Fact(atom, found, certain, loose)
+
+
+def _where(disjuncts: list[list[_Fact]], given: list[Compare], scope: Scope) -> list[str]:
     found: list[str] = []
     kind_of = partial(_kind, scope=scope)
+    choosing = [(name, each) for name, each in scope.bindings.items() if each.kind in ("negated", "group")]
     empty = 0
-    for atoms in disjuncts:
-        certain = [atom for atom in atoms if _certain(atom, scope)]
-        why = contradiction([*given, *(atom for atom in certain if not _loose(atom, scope))], kind_of)
+    for facts in disjuncts:
+        why = contradiction([*given, *(fact.atom for fact in facts if fact.certain and not fact.loose)], kind_of)
         if why is not None:
             empty += 1
             found.append(f"always false: {why}")
             continue
-        for name, binding in scope.bindings.items():
-            if binding.kind not in ("negated", "group"):
-                continue
-            own = [atom for atom in certain if any(each.variable == name for each in mentions(atom))]
+        for name, binding in choosing:
+            own = (
+                fact.atom
+                for fact in facts
+                if fact.certain and fact.loose and any(each.variable == name for each in fact.mentions)
+            )
             why = contradiction(own, kind_of)
             if why is None:
                 continue
@@ -132,33 +186,12 @@ def _where(disjuncts: tuple[tuple[Atom, ...], ...], given: list[Compare], scope:
     return found
 
 
-def _certain(atom: Atom, scope: Scope) -> bool:
-    """True where the atom cannot be true for want of a variable or an attribute."""
-    if not isinstance(atom, Compare | In | Between | Like):
-        return False
-    for operand in (atom.left, atom.right) if isinstance(atom, Compare) else (atom.operand,):
-        if isinstance(operand, Attribute) and operand.variable is not None:
-            binding = scope.bindings[operand.variable]
-            if operand.index is not None or not scope.everywhere(binding, operand.name):
-                return False
-    return all(not scope.bindings[each.variable].optional for each in mentions(atom))
-
-
 def _kind(value: Expression, scope: Scope, own: Element | None = None) -> Type:
     """The type of an attribute; "null" where it is not known."""
     if not isinstance(value, Attribute):
         return "null"
     node = own if value.variable is None else scope.bindings[value.variable].node
     return "null" if node is None else scope.attribute(node, value.name, value.at)
-
-
-def _loose(atom: Atom, scope: Scope) -> bool:
-    """True where the atom speaks of events that need not be there: it then chooses them, and refuses no answer."""
-    return any(
-        scope.bindings[each.variable].kind == "negated"
-        or (scope.bindings[each.variable].kind == "group" and each.form == "bare")
-        for each in mentions(atom)
-    )
 
 
 def _required(key_values: Mapping[str, Constant | None], scope: Scope) -> list[Compare]:
@@ -172,9 +205,9 @@ def _required(key_values: Mapping[str, Constant | None], scope: Scope) -> list[C
     ]
 
 
-def _indices(disjuncts: tuple[tuple[Atom, ...], ...], scope: Scope) -> list[str]:
+def _indices(disjuncts: list[list[_Fact]], scope: Scope) -> list[str]:
     found = []
-    for each in (each for atoms in disjuncts for atom in atoms for each in mentions(atom)):
+    for each in (each for facts in disjuncts for fact in facts for each in fact.mentions if each.index is not None):
         node, index = scope.bindings[each.variable].node, each.index
         size = node.quantity.size if isinstance(node, Element) and isinstance(node.quantity, Window) else None
         if size is not None and index is not None and index.name is None and index.offset > size:

@@ -41,12 +41,14 @@ from cep_core.language.scope import Binding, Scope
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One use of a variable: bare (`a.x`), by index (`r[1].x`), in an aggregate, or in duration(a, b)."""
+    """One use of a variable: bare (`a.x`), by index (`r[1].x`), in an aggregate, or in duration(a, b). `attribute` is
+    what a bare or an indexed one is asked for."""
 
     variable: str
     form: OneOf["bare", "index", "aggregate", "duration"]
     index: Index | None
     at: At
+    attribute: str | None = None
 
 
 def check_names(query: Query, scope: Scope) -> None:
@@ -118,7 +120,8 @@ def value_mentions(value: Expression) -> Iterator[Mention]:
     match value:
         case Attribute():
             if value.variable is not None:
-                yield Mention(value.variable, "bare" if value.index is None else "index", value.index, value.at)
+                form: OneOf["bare", "index"] = "bare" if value.index is None else "index"
+                yield Mention(value.variable, form, value.index, value.at, value.name)
         case Aggregate():
             yield Mention(value.variable, "aggregate", None, value.at)
         case Duration():

@@ -25,12 +25,13 @@ RESERVED = frozenset(
 DEEPEST = 60  # levels of nesting that a query may have: far more than a person writes, far less than Python's stack
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*)
-    |(?P<name>[^\W\d]\w*)
-    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    r"""(?:\s++|--[^\n]*+)*+           # spaces and comments before it; possessive, so that they are read once
+    (?:(?P<name>[^\W\d]\w*)
     |(?P<op>\.\.|<=|>=|!=|<>|==|[-=<>+*/%()\[\]{},.!])
+    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
     |(?P<string>'(?:[^']|'')*')
-    |(?P<quoted>`(?:[^`]|``)+`)""",
+    |(?P<quoted>`(?:[^`]|``)+`)
+    |(?P<stop>))                     # nothing of these: the text ends here, or has a character without a meaning""",
     re.VERBOSE,
 )
 _PLAIN = re.compile(r"[^\W\d]\w*")
@@ -62,22 +63,24 @@ class Cursor:
         self.token = self.tokens[0]
 
     def _tokens(self) -> list[Token]:
-        text, tokens, offset = self.text, [], 0
+        text, tokens = self.text, []
         for found in _TOKEN.finditer(text):
-            if found.start() != offset:
+            kind = found.lastgroup or ""
+            behind = found.end()
+            if kind == "stop":
+                if behind < len(text):
+                    self._refuse_character(behind)
                 break
-            kind, piece = found.lastgroup, found.group()
+            piece = found[kind]
+            offset = behind - len(piece)
             if kind == "name":
                 tokens.append(Token("name", piece, piece.upper(), offset))
             elif kind == "op" or kind == "number":
                 tokens.append(Token(kind, piece, "", offset))
             elif kind == "string":
                 tokens.append(Token("string", piece[1:-1].replace("''", "'"), "", offset))
-            elif kind == "quoted":
+            else:
                 tokens.append(Token("quoted", piece[1:-1].replace("``", "`"), "", offset))
-            offset = found.end()
-        if offset < len(text):
-            self._refuse_character(offset)
         tokens.append(Token("end", "", "", len(text.rstrip())))
         return tokens
 

@@ -108,6 +108,11 @@ def test_what_may_be_true_for_want_of_an_attribute_or_a_variable_is_not_always_f
     assert checked("PATTERN ANY(A, C) a WHERE a.only_c = 1 AND a.only_c = 2").warnings == ()
     assert checked("PATTERN ANY(A, C)(only_c = 1 AND only_c = 2) a").warnings == ()
     assert checked("PATTERN OR(A a, C c) WHERE a.x = 1 AND a.x = 2").warnings == ()
+    assert checked("PATTERN ANY(A, C) a WHERE abs(a.only_c) = NULL").warnings == ()
+    assert checked("PATTERN ANY(A, C)(abs(only_c) + 1 = NULL) a").warnings == ()
+    text = "PATTERN SEQ(A a, B* g, A c) WHERE [source] AND abs(g[2].x) = NULL WITHIN 1 s"
+    assert checked(text).warnings == ()
+    assert checked("PATTERN A a WHERE abs(a.x) = NULL").warnings[0] == "never matches: its WHERE is always false"
 
 
 def test_a_window_longer_than_the_tables_history() -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.harness import EVALUATORS, Case, case, check
+from cep_core.errors import EvaluationError
+from tests.harness import EVALUATORS, Case, case, check, events_from
+from tests.naive_values import Overflow
 
 pytestmark = pytest.mark.core
 
@@ -207,6 +209,28 @@ ZEROS = (
 @pytest.mark.parametrize("one", ZEROS, ids=lambda one: one.name)
 def test_zero(evaluator: str, one: Case) -> None:
     check(evaluator, one)
+
+
+LARGE = "A1{x=9000000000000000000} A2{x=9000000000000000000}"
+
+
+@pytest.mark.parametrize(
+    "evaluator", ["naive", pytest.param("engine", marks=pytest.mark.xfail(reason="the engine gives NULL instead"))]
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN A a WHERE a.x * a.x > 1",
+        "PATTERN A(x + x > 1) a",
+        "PATTERN A a RETURN a.x * 2 AS y",
+        "PATTERN SEQ(A a, A b) WHERE a.x + b.x > 1 WITHIN 9 s",
+        "PATTERN A[2] w WITHIN 9 s RETURN sum(w.x) AS s",
+    ],
+)
+def test_a_whole_number_that_leaves_64_bits_is_refused(evaluator: str, query: str) -> None:
+    """As in Spark SQL: there is no exact value to go on with."""
+    with pytest.raises((EvaluationError, Overflow)):
+        EVALUATORS[evaluator](events_from(LARGE), {"q": query})
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)

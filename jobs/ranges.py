@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from jobs.declarations import Declarations
     from jobs.settings import Settings
 
 DAY_US = 86_400_000_000
@@ -77,3 +78,20 @@ def history_range(
         )
     latest = last + max((delay_us(name, workload.checked) for name in workload.versions), default=0)
     return first // DAY_US * DAY_US, (latest // DAY_US + 1) * DAY_US
+
+
+def histories(spark: SparkSession, settings: Settings, declarations: Declarations) -> dict[str, int]:
+    """Class -> how much time the table behind it spans, in microseconds; only the times are read. An empty one is left
+    out."""
+    from pyspark.sql import functions as F
+
+    from jobs.primitives import micros, source_frame
+
+    found: dict[str, int] = {}
+    for source in declarations.sources:
+        frame = source_frame(spark, settings, declarations, source)
+        start, end = (micros(frame, expression, source.unit) for expression in (source.start, source.end))
+        first, last = frame.agg(F.min(start), F.max(end)).collect()[0]
+        if first is not None and last is not None:
+            found |= dict.fromkeys((each.name for each in source.classes), last - first)
+    return found

@@ -292,7 +292,8 @@ def _primary(cursor: Cursor, own: bool) -> Node:
         cursor.depth -= 1
         cursor.expect_op(")", "to close the parenthesis")
         return node
-    raise cursor.refusal(f"expected a value or a condition, found {cursor.found()}")
+    hint = "; a reserved word needs backquotes to be a name" if token.word in RESERVED else ""
+    raise cursor.refusal(f"expected a value or a condition, found {cursor.found()}{hint}")
 
 
 def _named(cursor: Cursor, own: bool) -> Expression:

@@ -1,4 +1,4 @@
-"""`hindsight check`: declarations and queries, against the real tables' columns; no row is read."""
+"""`hindsight check`: declarations and queries, against the real tables' columns and the time that they span."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def register(commands: Commands) -> None:
         run,
         "validate declarations and queries against the real tables",
         "Reads conf/events and conf/queries, and holds them against the tables' columns and types. Every problem is\n"
-        "shown at once, with its file, key (or line and column) and the nearest valid name. No row is read.",
+        "shown at once, with its file, key (or line and column) and the nearest valid name. Of the rows only the\n"
+        "times are read, to warn of a WITHIN that is longer than its table's history.",
         "  hindsight check\n  hindsight check --no-tables      # files only: no Spark, in about a second",
     )
     parser.add_argument("--no-tables", action="store_true", help="only the files; do not open the tables")
@@ -25,23 +26,27 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from cep_core.errors import HindsightError, QueryError
+    from cep_core.language import check
     from jobs.catalogue import load_workload
     from jobs.check import check_declarations
     from jobs.console import counted
     from jobs.declarations import load_declarations
+    from jobs.ranges import histories
 
     declarations = load_declarations(settings.path(settings.events))
     problems: list[HindsightError] = []
+    history_us: dict[str, int] = {}
     if not arguments.no_tables:
         with running_spark(settings, "check") as spark:
             try:
                 for table in check_declarations(spark, settings, declarations):
                     print(f"ok  {table.title}: {', '.join(table.classes)}")
+                history_us = histories(spark, settings, declarations)
             except HindsightError as error:
                 problems.append(error)
     try:
         workload = load_workload(settings)
-        for query_id, query in workload.checked.items():
+        for query_id, query in check(workload.texts, workload.schema, history_us).items():
             for warning in query.warnings:
                 print(f"warning  {query_id}: {warning}")
         print(

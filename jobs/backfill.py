@@ -82,10 +82,12 @@ def backfill(
     again: bool = False,
     say: Callable[[str], None] = lambda _: None,
     screen: TextIO | None = None,
+    prepare: Callable[[Request], Request] = lambda request: request,
     validate: Callable[[Manifest], None] = lambda _: None,
     engine: Engine = shared_engine,
 ) -> Summary:
-    """Every chunk of the request's range. `again` mines also what has results. `parallel` chunks at once."""
+    """Every chunk of the request's range. `again` mines also what has results. `parallel` chunks at once. `prepare`
+    sees the range from the first chunk to be mined to the last, once; `validate` each run before it is published."""
     began = time.monotonic()
     chunks = cut_range(request.from_us, request.to_us, chunk_us)
     workload = load_workload(settings, request.queries)
@@ -95,6 +97,8 @@ def backfill(
     todo = [part for part in plan if part[1]]
     say(f"{len(chunks)} chunks from {moment(request.from_us)} to {moment(request.to_us)}: {len(todo)} to mine, "
         f"{len(chunks) - len(todo)} have their results")  # fmt: skip
+    if todo:
+        request = prepare(replace(request, from_us=todo[0][0][0], to_us=todo[-1][0][1]))
     bar = Progress(len(todo), screen if screen is not None else sys.stderr)
     lock = threading.Lock()
 

@@ -25,7 +25,7 @@ from jobs.calls import CHUNK_SCHEMA, MATCH_SCHEMA, Engine, Work, make_call, shar
 from jobs.catalogue import Workload, load_workload
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
 from jobs.inputs import input_versions
-from jobs.primitives import read_primitives
+from jobs.primitives import Keep, read_primitives
 from jobs.prune import needed_rows
 from jobs.publish import publish_run
 from jobs.quality import quarantined
@@ -73,9 +73,10 @@ def stage_run(
     for run_id in reconcile(spark, settings):
         say(f"run {run_id} was killed after it had published; its row in runs is written now")
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
+    prepared = read_prepared(spark, settings, request.prepared or request.run_id)
     versions = dict(request.versions) or input_versions(
         spark, settings, workload.declarations, workload.classes, request.as_of
-    ) | read_prepared(spark, settings, request.run_id)
+    ) | (prepared.versions if prepared else {})
     manifest = Manifest(
         request.run_id or new_run_id(request.from_us, request.to_us), request.from_us, request.to_us,
         workload.versions, versions, tables.version(spark, settings, "composite_events"), now_us(),
@@ -83,7 +84,9 @@ def stage_run(
     )  # fmt: skip
     try:
         with engine_errors():
-            manifest = _Run(spark, settings, request, workload, manifest, engine, say).stage()
+            # Only what was counted by a check of the inputs may be left out.
+            keep = quarantined(settings, workload) if prepared else None
+            manifest = _Run(spark, settings, request, workload, manifest, engine, say, keep).stage()
     except HindsightError as error:
         record(spark, settings, manifest, "failed", str(error)[:2000])
         raise
@@ -102,6 +105,7 @@ class _Run:
     manifest: Manifest
     engine: Engine
     say: Say
+    keep: Keep | None
 
     def stage(self) -> Manifest:
         matches = staging_path(self.settings, self.manifest.run_id, "matches")
@@ -191,7 +195,7 @@ class _Run:
         low = start - max(group.lookback_us for group in groups)
         events = read_primitives(
             self.spark, self.settings, self.workload.declarations, classes, pairs, max(low, BEGINNING_US), end,
-            self.manifest.input_versions, quarantined(self.settings, self.workload),
+            self.manifest.input_versions, self.keep,
         )  # fmt: skip
         schema = self.workload.schema
         return events, {group.number: needed_rows(group, self.workload.checked, schema) for group in groups}
@@ -203,7 +207,8 @@ class _Run:
         counts, unusable = count_events(events, groups, needs, start, end)
         if unusable:
             raise EventError(f"{unusable} events have no event_id, no time, or end before they start; correct "
-                             f"the table, filter them out in the declaration (where:), or quarantine them")  # fmt: skip
+                             f"the table, filter them out in the declaration (where:), or set them aside "
+                             f"(`quarantine: true` in conf/quality.yaml, and hindsight prepare)")  # fmt: skip
         read = sum(part.total for part in counts.values())
         self.manifest = replace(self.manifest, rows_read=self.manifest.rows_read + read)
         self.manifest = self.manifest.took("count", time.monotonic() - began)

@@ -49,7 +49,7 @@ def read_primitives(
     start_us: int | None = None,
     end_us: int | None = None,
     versions: Mapping[str, int] | None = None,
-    keep: Keep = lambda _, rows: rows,
+    keep: Keep | None = None,
 ) -> DataFrame:
     """The events of these classes (all where None) that touch [start_us, end_us): `end_ts >= start_us` and
     `start_ts < end_us`. `attributes` are (class, attribute) pairs, as CheckedQuery has them; None means all declared.
@@ -66,7 +66,8 @@ def read_primitives(
     for source in declarations.sources:
         chosen = tuple(c for c in source.classes if c.name in wanted)
         if chosen:
-            frame = keep(source, source_frame(spark, settings, declarations, source, versions))
+            frame = source_frame(spark, settings, declarations, source, versions)
+            frame = frame if keep is None else keep(source, frame)
             parts.append(_events(frame, source, chosen, pairs, columns, start_us, end_us))
     if not parts:
         extra = "".join(f", `{name}` {SPARK_TYPES[kind]}" for name, kind in columns.items())

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cep_core.errors import PublishError
+from cep_core.errors import PublishError, QualityError
 from jobs import tables
 from jobs.runs import Manifest, moment, published_since, read_manifest, record, staging_path
 from jobs.state import publish_state
@@ -36,9 +36,12 @@ _APP = "hindsight-publish"
 def publish_run(
     spark: SparkSession, settings: Settings, run_id: str, say: Callable[[str], None] = lambda _: None
 ) -> Manifest:
-    """Publishes a staged run. Raises PublishError where another run published the same range since this one started."""
+    """Publishes a staged run. Raises PublishError where another run published the same range since this one started,
+    and QualityError where a check of its staged matches failed."""
     began = time.monotonic()
     manifest = read_manifest(spark, settings, run_id)
+    if manifest.refused:
+        raise QualityError(f"{manifest.refused}\nIt can be published once `hindsight validate {run_id}` passes")
     staged = staged_matches(spark, settings, run_id)
     check_staged(staged, manifest)
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)

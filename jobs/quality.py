@@ -11,24 +11,37 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from cep_core.errors import DeclarationError, QualityError
 from jobs import quality_rows, tables
 from jobs.catalogue import Workload, load_workload
+from jobs.console import counted
 from jobs.declarations import EventSource
 from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives, source_frame
 from jobs.publish import ATTEMPTS, concurrent, staged_matches
 from jobs.quality_settings import QualitySettings, load_quality
 from jobs.reach import lookback_us
-from jobs.runs import Manifest, Request, new_run_id, now_us, record, staging_path, write_prepared
+from jobs.runs import (
+    Manifest,
+    Prepared,
+    Request,
+    new_run_id,
+    now_us,
+    record,
+    staging_path,
+    write_manifest,
+    write_prepared,
+)  # fmt: skip
 from jobs.state import BEGINNING_US
 from schemas import COMPOSITE_EVENTS, QUALITY_RESULTS, QUARANTINE, Contract
 from schemas import expectations as expected
@@ -41,10 +54,16 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 _HOUR_US = 3_600_000_000
+_HISTORY = 50  # the most earlier runs that a mean may look at
+_one_at_a_time = threading.RLock()  # Great Expectations has one current context per process
 
 
 def warm() -> None:
-    """Load Great Expectations beside other work: it takes ten seconds, and Spark needs Python for nothing meanwhile."""
+    """Load Great Expectations beside other work: it takes ten seconds, and Spark needs Python for nothing meanwhile.
+
+    What both sides import is loaded before, by this module's imports and here: two threads that load one package from
+    two ends can see it half made."""
+    import_module("pandas")
     threading.Thread(target=import_module, args=("jobs.quality_suites",), daemon=True).start()
 
 
@@ -53,6 +72,11 @@ def check_inputs(spark: SparkSession, settings: Settings, request: Request, say:
 
     The request with the run id under which it was checked; mining under this id reads the same versions.
     """
+    with _one_at_a_time:
+        return _check_inputs(spark, settings, request, say)
+
+
+def _check_inputs(spark: SparkSession, settings: Settings, request: Request, say: Say) -> Request:
     suites = import_module("jobs.quality_suites")
     began = time.monotonic()
     workload = load_workload(settings, request.queries)
@@ -65,33 +89,43 @@ def check_inputs(spark: SparkSession, settings: Settings, request: Request, say:
     history = _volumes(spark, settings, run_id)
     context = suites.open_context(_docs(settings, quality, run_id, "inputs"))
     outcomes: list[Outcome] = []
-    for source, classes in _sources(workload):
-        title = source.title
-        rules = quality.rules(title)
+    aside: dict[str, int] = {}
+    for name, source, classes in _sources(workload):
+        rules = quality.rules(source.title)
         stored = source_frame(spark, settings, workload.declarations, source, versions)
         rows = quality_rows.input_rows(stored, source, classes, bounds, rules)
-        suite = expected.input_suite(title, bounds, rules, _mean(history.get(title, []), rules.volume_runs))
-        found = suites.run_suite(context, suite, rows, run_id)
+        mean = _mean(history.get((name, classes), [])[-rules.volume_runs :] if rules.volume_runs else [])
+        suite = expected.input_suite(name, bounds, rules, mean)
+        found = suites.run_suite(context, suite, rows, run_id, {"classes": classes, "hours": bounds.read_hours})
         count = max((outcome.rows for outcome in found), default=0)
-        say(f"checked {count:,} rows of {title}")
-        if "duplicate_rate" not in {name for name, level in rules.levels.items() if level == "off"}:
-            ids = quality_rows.ids(rows, _one_in(count, quality.sample_rows))
-            found += suites.run_suite(context, expected.id_suite(title, rules), ids, run_id)
+        say(f"checked {counted(count, 'row')} of {name}")
+        one_in = _one_in(count, quality.sample_rows)
+        ids = quality_rows.ids(rows, one_in)
+        found += suites.run_suite(context, expected.id_suite(name, rules), ids, run_id, {"one_id_in": one_in})
         outcomes += found
         if rules.quarantine:
-            set_aside(spark, settings, run_id, title, quality_rows.with_reasons(rows, rules), say)
+            aside[name] = set_aside(spark, settings, run_id, name, quality_rows.with_reasons(rows, rules), say)
     manifest = Manifest(
         run_id, request.from_us, request.to_us, workload.versions, versions, 0, now_us(),
         seconds={"check inputs": round(time.monotonic() - began, 3)},
     )  # fmt: skip
-    _conclude(spark, settings, manifest, "input", context, outcomes, bounds, say)
-    write_prepared(spark, settings, run_id, versions)
+    refused = _conclude(spark, settings, manifest, "input", context, outcomes, say)
+    if refused:
+        record(spark, settings, manifest, "refused", refused[:2000])
+        raise QualityError(refused)
+    write_prepared(spark, settings, run_id, Prepared(versions, aside))
     return replace(request, run_id=run_id)
 
 
 def check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, say: Say = lambda _: None) -> None:
     """Check a run's staged matches against their contract, their queries and the input they came from."""
+    with _one_at_a_time:
+        _check_outputs(spark, settings, manifest, say)
+
+
+def _check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, say: Say) -> None:
     suites = import_module("jobs.quality_suites")
+    began = time.monotonic()
     workload = load_workload(settings, manifest.query_versions)
     quality = _settings(settings, workload)
     levels = quality.outputs.levels
@@ -105,26 +139,32 @@ def check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, s
         staged = staged_matches(spark, settings, run_id)
         events = read_primitives(
             spark, settings, workload.declarations, workload.classes, (), bounds.read_from_us, bounds.to_us,
-            manifest.input_versions, quarantined(settings, workload),
+            manifest.input_versions,
         )  # fmt: skip
         facts = [expected.query_facts(workload.checked[name]) for name in workload.versions]
         one_in = _one_in(manifest.rows_read, quality.sample_rows)
         limits = _limits(spark, settings, manifest, quality)
-        for suite, rows in (
-            (expected.output_suite(table, bounds, levels), quality_rows.matches_with_facts(spark, staged, facts)),
-            (expected.match_suite(table, levels), quality_rows.match_ids(staged)),
-            (expected.member_suite(table, levels), quality_rows.members(staged, events, workload.classes, one_in)),
-            (expected.count_suite(table, levels), quality_rows.match_counts(spark, manifest.matches, limits)),
+        members = quality_rows.members(staged, events, workload.classes, one_in)
+        for suite, rows, known in (
+            (expected.output_suite(table, bounds, levels), quality_rows.matches_with_facts(spark, staged, facts), {}),
+            (expected.match_suite(table, levels), quality_rows.match_ids(staged), {}),
+            (expected.member_suite(table, levels), members, {"one_id_in": one_in}),
+            (expected.count_suite(table, levels), quality_rows.match_counts(spark, manifest.matches, limits), {}),
         ):
-            outcomes += suites.run_suite(context, suite, rows, run_id)
-    say(f"checked {manifest.found:,} staged matches")
-    _conclude(spark, settings, manifest, "output", context, outcomes, bounds, say)
+            outcomes += suites.run_suite(context, suite, rows, run_id, known)
+    say(f"checked {counted(manifest.found, 'staged match', 'staged matches')}")
+    refused = _conclude(spark, settings, manifest, "output", context, outcomes, say)
+    checked = replace(manifest, refused=refused).took("check outputs", time.monotonic() - began)
+    write_manifest(spark, settings, checked)  # publishing looks there
+    if refused:
+        record(spark, settings, checked, "refused", refused[:2000])
+        raise QualityError(refused)
 
 
 def quarantined(settings: Settings, workload: Workload) -> Keep:
     """What leaves the rows out that are set aside, for `read_primitives`."""
     quality = _settings(settings, workload)
-    classes = {source.place: names for source, names in _sources(workload)}
+    classes = {source.place: names for _, source, names in _sources(workload)}
 
     def keep(source: EventSource, rows: DataFrame) -> DataFrame:
         rules = quality.rules(source.title)
@@ -148,22 +188,20 @@ def set_aside(
     _replace(spark, settings, QUARANTINE, rows, condition)
     count = tables.read(spark, settings, QUARANTINE.name).where(condition).count()
     if count:
-        say(f"{count:,} rows of {table} are in quarantine: SELECT * FROM quarantine WHERE {condition}")
+        say(f"set aside {counted(count, 'row')} of {table}: SELECT * FROM quarantine WHERE {condition}")
     return count
 
 
 def _conclude(
     spark: SparkSession, settings: Settings, manifest: Manifest, stage: str, context: object,
-    outcomes: list[Outcome], bounds: expected.Bounds, say: Say,
-) -> None:  # fmt: skip
-    """Record what was found, tell what failed, and stop the run where that is an error."""
+    outcomes: list[Outcome], say: Say,
+) -> str:  # fmt: skip
+    """Record what was found and tell what failed. Why the run is refused; empty where it is not."""
     suites = import_module("jobs.quality_suites")
     docs = suites.build_docs(context)
-    common = {"hours": bounds.read_hours, "docs": docs}
     rows = [
         (manifest.run_id, now_us(), stage, o.table, o.check, o.column, o.level, o.success, o.rows, o.breaches,
-         None if o.observed is None else f"{o.observed:.15g}",
-         json.dumps({"about": o.about, "expected": o.expected, **common}, sort_keys=True))
+         o.observed, json.dumps({"about": o.about, "expected": o.expected, "docs": docs, **o.known}, sort_keys=True))
         for o in outcomes
     ]  # fmt: skip
     plain = QUALITY_RESULTS.ddl.replace("`checked_at` timestamp", "`checked_at` bigint")
@@ -175,19 +213,18 @@ def _conclude(
         say(f"{outcome.level}: {outcome.sentence}")
     blocking = [outcome for outcome in failed if outcome.blocks]
     say(f"{len(outcomes)} checks of the {stage}, {len(failed)} failed, {len(blocking)} of error level; {docs}")
-    if blocking:
-        told = "\n  ".join(outcome.sentence for outcome in blocking)
-        where, advice = (
-            ("its staging is kept", "") if stage == "output"
-            else ("nothing was mined", "; bad input rows can be set aside with `quarantine: true`")
-        )  # fmt: skip
-        message = (
-            f"run {manifest.run_id} is refused, nothing is published and {where}:\n  {told}\n"
-            f"See quality_results (run_id {manifest.run_id}) or {docs}; correct the data, or the check's level in "
-            f"conf/quality.yaml{advice}"
-        )
-        record(spark, settings, manifest, "refused", message[:2000])
-        raise QualityError(message)
+    if not blocking:
+        return ""
+    told = "\n  ".join(outcome.sentence for outcome in blocking)
+    where, advice = (
+        ("its staging is kept", "") if stage == "output"
+        else ("nothing was mined", "; bad input rows can be set aside with `quarantine: true`")
+    )  # fmt: skip
+    return (
+        f"run {manifest.run_id} is refused, nothing is published and {where}:\n  {told}\n"
+        f"See quality_results (run_id {manifest.run_id}) or {docs}; correct the data, or the check's level in "
+        f"conf/quality.yaml{advice}"
+    )
 
 
 def _replace(spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, condition: str) -> None:
@@ -206,11 +243,17 @@ def _settings(settings: Settings, workload: Workload) -> QualitySettings:
     return load_quality(settings, sorted(titles), sorted(workload.checked))
 
 
-def _sources(workload: Workload) -> list[tuple[EventSource, tuple[str, ...]]]:
-    """The event sources that the run reads, each with the classes that it needs."""
-    wanted = set(workload.classes)
-    found = [(s, tuple(c.name for c in s.classes if c.name in wanted)) for s in workload.declarations.sources]
-    return [(source, names) for source, names in found if names]
+def _sources(workload: Workload) -> list[tuple[str, EventSource, tuple[str, ...]]]:
+    """The event sources that the run reads, each with its name in results and the classes that the run needs. A table
+    may stand in several declarations: those after the first are numbered."""
+    wanted, named = set(workload.classes), Counter[str]()
+    found = []
+    for source in workload.declarations.sources:
+        named[source.title] += 1
+        number = named[source.title]
+        name = source.title if number == 1 else f"{source.title} ({number})"
+        found.append((name, source, tuple(c.name for c in source.classes if c.name in wanted)))
+    return [entry for entry in found if entry[2]]
 
 
 def _bounds(from_us: int, to_us: int, workload: Workload) -> expected.Bounds:
@@ -228,20 +271,25 @@ def _docs(settings: Settings, quality: QualitySettings, run_id: str, part: str) 
     return Path(settings.path(quality.data_docs)) / run_id / part
 
 
-def _volumes(spark: SparkSession, settings: Settings, run_id: str) -> dict[str, list[float]]:
-    """Table -> rows per hour in earlier runs, the latest last; a run counts once."""
-    rows = tables.read(spark, settings, QUALITY_RESULTS.name).where("expectation = 'volume' AND rows_checked > 0")
-    rates: dict[str, list[float]] = {}
-    for row in rows.where(F.col("run_id") != run_id).orderBy("checked_at").collect():
-        hours = json.loads(row["details"] or "{}").get("hours") or 0
-        if hours > 0:
-            rates.setdefault(row["table_name"], []).append(row["rows_checked"] / hours)
+def _volumes(spark: SparkSession, settings: Settings, run_id: str) -> dict[tuple[str, tuple[str, ...]], list[float]]:
+    """(table, classes that were read of it) -> rows per hour in earlier runs, the latest last; a run counts once. What
+    blocked a run is no measure for others."""
+    rows = tables.read(spark, settings, QUALITY_RESULTS.name).where(
+        "expectation = 'volume' AND (success OR level = 'warning')"
+    )
+    latest = F.row_number().over(Window.partitionBy("table_name").orderBy(F.desc("checked_at")))
+    recent = rows.where(F.col("run_id") != run_id).withColumn("age", latest).where(F.col("age") <= _HISTORY)
+    rates: dict[tuple[str, tuple[str, ...]], list[float]] = {}
+    for row in sorted(recent.collect(), key=lambda r: -r["age"]):
+        known = json.loads(row["details"] or "{}")
+        if known.get("hours", 0) > 0:
+            key = (row["table_name"], tuple(known.get("classes", ())))
+            rates.setdefault(key, []).append(row["rows_checked"] / known["hours"])
     return rates
 
 
-def _mean(rates: list[float], runs: int) -> float | None:
-    recent = rates[-runs:] if runs else []
-    return sum(recent) / len(recent) if recent else None
+def _mean(rates: Sequence[float]) -> float | None:
+    return sum(rates) / len(rates) if rates else None
 
 
 def _limits(
@@ -250,7 +298,7 @@ def _limits(
     """Bounds of each query's matches: as given, or around the mean of its recent runs in the same version."""
     rules = quality.outputs
     runs = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
-    recent = runs.where(F.col("run_id") != manifest.run_id).orderBy(F.desc("finished_at")).limit(50).collect()
+    recent = runs.where(F.col("run_id") != manifest.run_id).orderBy(F.desc("finished_at")).limit(_HISTORY).collect()
     hours = (manifest.to_us - manifest.from_us) / _HOUR_US
     limits: dict[str, tuple[float | None, float | None]] = {}
     for name, version in manifest.query_versions.items():
@@ -258,7 +306,7 @@ def _limits(
             (row["matches"] or {}).get(name, 0) / max((row["to_ts"] - row["from_ts"]).total_seconds() / 3600, 1e-9)
             for row in recent if row["query_versions"].get(name) == version
         ]  # fmt: skip
-        mean = _mean(rates[: rules.runs], rules.runs)
+        mean = _mean(rates[: rules.runs])
         if mean is not None:
             limits[name] = (mean * hours * rules.low - rules.slack, mean * hours * rules.high + rules.slack)
     return {**limits, **_given(rules.given, manifest.query_versions)}

@@ -79,8 +79,9 @@ def usable(frame: DataFrame, source: EventSource, classes: Iterable[str], rules:
 
 
 def ids(rows: DataFrame, one_in: int) -> DataFrame:
-    """(id, copies) of one in so many ids, all rows of each: chosen by the id's hash, so copies stay together."""
-    hashed = F.xxhash64("event_id")
+    """(id, copies) of one in so many ids, all rows of each: chosen by the id's hash, so copies stay together. Events of
+    several classes that one row gives are no copies."""
+    hashed = F.xxhash64("event_class", "event_id")
     sampled = rows.where(F.col("event_id").isNotNull() & (F.pmod(hashed, F.lit(one_in)) == 0))
     return sampled.groupBy(hashed.alias("id")).agg(F.count("*").alias("copies"))
 
@@ -103,10 +104,13 @@ def match_ids(staged: DataFrame) -> DataFrame:
 
 
 def members(staged: DataFrame, events: DataFrame, classes: Iterable[str], one_in: int) -> DataFrame:
-    """(event, found) of one in so many of the events that staged matches have as members, by the id's hash."""
+    """(event, found) of one in so many of the events that staged matches have as members, by the hash of class and id.
+    Members that are matches of another query, or timers, are no rows of a declared table."""
     member = staged.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
-    chosen = member.select(F.xxhash64("m.event_id").alias("event")).where(F.pmod("event", F.lit(one_in)) == 0)
-    known = events.select(F.xxhash64("event_id").alias("event")).where(F.pmod("event", F.lit(one_in)) == 0)
+    chosen = member.select(F.xxhash64("m.event_class", "m.event_id").alias("event"))
+    chosen = chosen.where(F.pmod("event", F.lit(one_in)) == 0)
+    known = events.select(F.xxhash64("event_class", "event_id").alias("event"))
+    known = known.where(F.pmod("event", F.lit(one_in)) == 0)
     known = known.distinct().withColumn("known", F.lit(True))
     return chosen.distinct().join(known, "event", "left").select("event", F.col("known").isNotNull().alias("found"))
 

@@ -7,7 +7,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -26,7 +26,7 @@ OUTPUT_CHECKS = (
     "schema", "match_id_unique", "match_times", "match_window", "members_in_order", "detection_in_run",
     "query_version_known", "members_exist", "matches_per_query",
 )  # fmt: skip
-_TABLE_KEYS = ("levels", "duplicate_share", "fresh_within", "clock_skew", "earliest", "volume", "quarantine")
+_TABLE_KEYS = ("levels", "duplicate_share", "fresh_within", "clock_skew", "earliest", "latest", "volume", "quarantine")
 _VOLUME_KEYS = ("low", "high", "runs")
 _OUTPUT_KEYS = ("levels", "matches", "queries")
 _MATCHES_KEYS = ("low", "high", "runs", "slack")
@@ -96,11 +96,14 @@ def _input_rules(value: Any, place: str, base: InputRules) -> InputRules:
         rules = replace(rules, duplicate_share=_number(given["duplicate_share"], f"{place}.duplicate_share"))
     if "fresh_within" in given:
         text = given["fresh_within"]
-        rules = replace(rules, fresh_within_us=None if text is None else parse_duration(str(text)))
+        fresh_within_us = None if text is None else _read(parse_duration, text, f"{place}.fresh_within")
+        rules = replace(rules, fresh_within_us=fresh_within_us)
     if "clock_skew" in given:
-        rules = replace(rules, clock_skew_us=parse_duration(str(given["clock_skew"])))
+        rules = replace(rules, clock_skew_us=_read(parse_duration, given["clock_skew"], f"{place}.clock_skew"))
     if "earliest" in given:
-        rules = replace(rules, earliest_us=parse_us(str(given["earliest"])))
+        rules = replace(rules, earliest_us=_read(parse_us, given["earliest"], f"{place}.earliest"))
+    if given.get("latest") is not None:
+        rules = replace(rules, latest_us=_read(parse_us, given["latest"], f"{place}.latest"))
     if "volume" in given:
         volume = _mapping(given["volume"], f"{place}.volume", _VOLUME_KEYS)
         read = {key: _number(number, f"{place}.volume.{key}") for key, number in volume.items()}
@@ -148,6 +151,14 @@ def _content(file: Path) -> Any:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise DeclarationError(f"{FILE}: cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _read(parse: Callable[[str], int], value: Any, place: str) -> int:
+    """A time or a duration; an error names its place."""
+    try:
+        return parse(str(value))
+    except DeclarationError as error:
+        raise DeclarationError(f"{place}: {error}") from None
 
 
 def _mapping(value: Any, place: str, keys: tuple[str, ...] | None) -> dict[str, Any]:

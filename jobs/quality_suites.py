@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read when the package is imported
 
 import great_expectations as gx
 from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
 from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
-from great_expectations.expectations.core.expect_column_max_to_be_between import ExpectColumnMaxToBeBetween
-from great_expectations.expectations.core.expect_table_row_count_to_be_between import ExpectTableRowCountToBeBetween
 from great_expectations.expectations.expectation import BatchExpectation, ColumnAggregateExpectation
 from great_expectations.expectations.metrics.column_aggregate_metric_provider import (
     ColumnAggregateMetricProvider,
@@ -33,14 +30,24 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cep_core.errors import QualityError
+from jobs.runs import moment
 from schemas.expectations import Check, ColumnCheck, Level, RangeCheck, RowCheck, Suite
 
 SITE = "hindsight"
-_PREFIX = "breach_"
-_run = threading.Lock()  # a context is not safe to use from several threads
+_PREFIX, _ROW, _ROWS = "breach_", "row", "rows"
 
 
-class ColumnBreaches(ColumnAggregateMetricProvider):
+class _OnePass(ColumnAggregateMetricProvider):
+    """An aggregate that needs no other figure first. Great Expectations counts all rows before any aggregate of a
+    column, in a pass of its own; here the rows are counted in the same pass."""
+
+    @classmethod
+    def _get_evaluation_dependencies(cls, *given: Any, **named: Any) -> dict[str, Any]:
+        needed = super()._get_evaluation_dependencies(*given, **named)
+        return {name: metric for name, metric in needed.items() if name != "table.row_count"}
+
+
+class ColumnBreaches(_OnePass):
     """The number of rows whose column is true; 0, not NULL, where there are no rows."""
 
     metric_name = "column.breaches"
@@ -50,18 +57,66 @@ class ColumnBreaches(ColumnAggregateMetricProvider):
         return F.count_if(column)
 
 
+class ColumnRows(_OnePass):
+    """The number of rows."""
+
+    metric_name = "column.rows"
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Any, **kwargs: Any) -> Any:
+        return F.count(F.lit(1))
+
+
+class ColumnGreatest(_OnePass):
+    """The greatest value; NULL where there is none."""
+
+    metric_name = "column.greatest"
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Any, **kwargs: Any) -> Any:
+        return F.max(column)
+
+
 class ExpectFewBreaches(ColumnAggregateExpectation):
     """At most a share of the rows is in breach: the column is true there."""
 
     share: float = 0.0
-    metric_dependencies = ("column.breaches", "table.row_count")
+    metric_dependencies = ("column.breaches", "column.rows")
     success_keys = ("share",)
     args_keys = ("column", "share")
 
     def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
-        breaches, rows = int(metrics["column.breaches"]), int(metrics["table.row_count"])
+        breaches, rows = int(metrics["column.breaches"]), int(metrics["column.rows"])
         details = {"breaches": breaches, "rows": rows}
         return {"success": breaches <= self.share * rows, "result": {"observed_value": breaches, "details": details}}
+
+
+class ExpectRowsBetween(ColumnAggregateExpectation):
+    """The number of rows lies in [low, high]; None is no bound."""
+
+    low: float | None = None
+    high: float | None = None
+    metric_dependencies = ("column.rows",)
+    success_keys = ("low", "high")
+    args_keys = ("column", "low", "high")
+    _metric: ClassVar[str] = "column.rows"
+
+    def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
+        observed = metrics[self._metric]
+        if self.low is None and self.high is None:
+            success = True
+        else:
+            success = observed is not None and (
+                (self.low is None or observed >= self.low) and (self.high is None or observed <= self.high)
+            )
+        return {"success": success, "result": {"observed_value": observed}}
+
+
+class ExpectGreatestBetween(ExpectRowsBetween):
+    """The column's greatest value lies in [low, high]; without rows there is none, and it lies nowhere."""
+
+    metric_dependencies = ("column.greatest",)
+    _metric: ClassVar[str] = "column.greatest"
 
 
 class ExpectColumnSqlType(BatchExpectation):
@@ -81,7 +136,8 @@ class ExpectColumnSqlType(BatchExpectation):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one check of one suite found. `breaches` is 0 for checks that do not count rows."""
+    """What one check of one suite found, and what it expected, as text. `breaches` is 0 for checks that do not count
+    rows."""
 
     suite: str
     table: str
@@ -89,11 +145,12 @@ class Outcome:
     about: str
     level: Level
     success: bool
-    observed: float | None
+    observed: str | None
     expected: str
     rows: int
     breaches: int
     column: str | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def blocks(self) -> bool:
@@ -101,8 +158,9 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        found = f"found {self.observed:,.0f}" if self.observed is not None else "found nothing"
-        return f"{self.table}: {self.check}: {self.about}; expected {self.expected}, {found} ({self.rows:,} rows)"
+        place = self.check if self.column is None else f"{self.check} of {self.column}"
+        found = "nothing" if self.observed is None else self.observed
+        return f"{self.table}: {place}: {self.about}; expected {self.expected}, found {found} in {self.rows:,} rows"
 
 
 def open_context(docs: Path | None) -> AbstractDataContext:
@@ -121,25 +179,26 @@ def open_context(docs: Path | None) -> AbstractDataContext:
     return context
 
 
-def run_suite(context: AbstractDataContext, suite: Suite, frame: DataFrame, run_id: str) -> tuple[Outcome, ...]:
-    """Evaluate the suite on the frame in one pass, and keep the result for the Data Docs."""
+def run_suite(
+    context: AbstractDataContext, suite: Suite, frame: DataFrame, run_id: str, known: Mapping[str, Any] | None = None
+) -> tuple[Outcome, ...]:
+    """Evaluate the suite on the frame in one pass, and keep the result for the Data Docs. `known` goes into each
+    outcome: what is to be remembered of how it was looked at."""
     if not suite.checks:
         return ()
     plain = {c.column for c in suite.checks if not isinstance(c, RowCheck)} & set(frame.columns)
     rows_in_breach = [_breach(check) for check in suite.checks if isinstance(check, RowCheck)]
-    kept = frame.select(*[F.col(str(name)) for name in sorted(plain, key=str)], *rows_in_breach, F.lit(1).alias("row"))
-    with _run:
-        validation: Any = _define(context, suite)
-        result = validation.run(
-            batch_parameters={"dataframe": kept},
-            result_format="BASIC",
-            run_id=gx.RunIdentifier(run_name=run_id),
-        )
+    kept = frame.select(*[F.col(str(name)) for name in sorted(plain, key=str)], *rows_in_breach, F.lit(1).alias(_ROW))
+    validation: Any = _define(context, suite)
+    result = validation.run(
+        batch_parameters={"dataframe": kept}, result_format="BASIC", run_id=gx.RunIdentifier(run_name=run_id)
+    )
     if (error := _exception(result)) is not None:
         raise QualityError(f"the checks of {suite.name} could not be made: {error}")
     by_name = {found.expectation_config.meta["check"]: found for found in result.results}
     rows = int(by_name[_ROWS].result["observed_value"])
-    return tuple(_outcome(suite, check, by_name[_key(check)], rows) for check in suite.checks)
+    found = (_outcome(suite, check, by_name[_key(check)], rows) for check in suite.checks)
+    return tuple(replace(outcome, known=dict(known or {})) for outcome in found)
 
 
 def build_docs(context: AbstractDataContext) -> str | None:
@@ -148,9 +207,6 @@ def build_docs(context: AbstractDataContext) -> str | None:
         return None
     context.build_data_docs(site_names=[SITE])
     return str(context.get_docs_sites_urls(site_names=[SITE])[0]["site_url"])
-
-
-_ROWS = "rows"
 
 
 def _exception(result: Any) -> str | None:
@@ -176,7 +232,7 @@ def _define(context: AbstractDataContext, suite: Suite) -> gx.ValidationDefiniti
     batch = source.add_dataframe_asset(suite.table).add_batch_definition_whole_dataframe("rows")
     expectations = [_expectation(check) for check in suite.checks]
     # Always there: every outcome says how many rows it was about.
-    expectations.append(ExpectTableRowCountToBeBetween(min_value=0, max_value=None, meta={"check": _ROWS}))
+    expectations.append(ExpectRowsBetween(column=_ROW, meta={"check": _ROWS}, description="how many rows there are"))
     stored = context.suites.add_or_update(gx.ExpectationSuite(name=suite.name, expectations=expectations))
     return context.validation_definitions.add_or_update(
         gx.ValidationDefinition(name=suite.name, data=batch, suite=stored)
@@ -192,41 +248,38 @@ def _expectation(check: Check) -> Any:
         case ColumnCheck():
             return ExpectColumnSqlType(column=check.column, sql_type=check.type, **common)
         case RangeCheck(column=None):
-            low, high = (None if bound is None else round(bound) for bound in (check.low, check.high))
-            return ExpectTableRowCountToBeBetween(min_value=low, max_value=high, **common)
+            return ExpectRowsBetween(column=_ROW, low=check.low, high=check.high, **common)
         case RangeCheck(column=str(column)):
-            return ExpectColumnMaxToBeBetween(column=column, min_value=check.low, max_value=check.high, **common)
+            return ExpectGreatestBetween(column=column, low=check.low, high=check.high, **common)
 
 
 def _outcome(suite: Suite, check: Check, found: Any, rows: int) -> Outcome:
     observed = found.result.get("observed_value")
-    number = float(observed) if isinstance(observed, int | float) else None
     breaches, success, column = 0, bool(found.success), None
+    text = None if observed is None else str(observed)
     match check:
         case RowCheck():
-            breaches = int(number or 0)
-            expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows in breach"
+            breaches, text = int(observed), f"{int(observed):,}"
+            expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows"
         case ColumnCheck():
-            column = check.column
-            expected = f"type {check.type}" if success else f"type {check.type} (it is {observed})"
+            column, expected = check.column, f"type {check.type}"
         case RangeCheck():
-            expected = _range(check)
-            if rows == 0 and check.low is None:
-                success = True  # no rows, no greatest value, and none was asked for
+            show = _count if check.column is None else _moment
+            text = None if observed is None else show(observed)
+            ends = [f"at least {show(check.low)}"] if check.low is not None else []
+            ends += [f"at most {show(check.high)}"] if check.high is not None else []
+            expected = " and ".join(ends) or "anything (there is nothing to compare with yet)"
     return Outcome(
-        suite.name, suite.table, check.name, check.about, check.level, success, number, expected, rows, breaches,
-        column,
-    )  # fmt: skip
+        suite.name, suite.table, check.name, check.about, check.level, success, text, expected, rows, breaches, column
+    )
 
 
-def _range(check: RangeCheck) -> str:
-    if check.low is None and check.high is None:
-        return "anything (nothing to compare with yet)"
-    parts = [
-        f"at least {check.low:,.6g}" if check.low is not None else "",
-        f"at most {check.high:,.6g}" if check.high is not None else "",
-    ]
-    return " and ".join(part for part in parts if part)
+def _count(number: float) -> str:
+    return f"{round(number):,}"
+
+
+def _moment(us: float) -> str:
+    return moment(round(us))
 
 
 def failures(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:

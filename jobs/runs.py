@@ -31,7 +31,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Request:
     """What to mine: detection times in [from_us, to_us); `queries` None means all enabled ones of the catalogue.
 
-    as_of pins the input tables to a moment, `versions` to given versions; both empty: as they are now.
+    as_of pins the input tables to a moment, `versions` to given versions; both empty: as they are now. `prepared` is
+    the run id under which the inputs were checked, where it is not `run_id`: their versions then are the checked ones.
     """
 
     from_us: int
@@ -41,6 +42,7 @@ class Request:
     versions: tuple[tuple[str, int], ...] = ()
     run_id: str = ""
     recompute_state: bool = True
+    prepared: str = ""
 
     @property
     def pinned(self) -> bool:
@@ -49,7 +51,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The record of one run. base_version: of composite_events when the run started."""
+    """The record of one run. base_version: of composite_events when the run started. refused: why its staged matches
+    may not be published; empty where no check says so."""
 
     run_id: str
     from_us: int
@@ -64,6 +67,7 @@ class Manifest:
     matches: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     pinned: bool = False
+    refused: str = ""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -139,21 +143,29 @@ def read_manifest(spark: SparkSession, settings: Settings, run_id: str) -> Manif
     return Manifest.from_json(rows[0]["value"])
 
 
-def write_prepared(spark: SparkSession, settings: Settings, run_id: str, versions: Mapping[str, int]) -> None:
-    """The versions of the input tables that were checked for a run, kept for its mining."""
-    rows = spark.createDataFrame([(json.dumps(dict(versions), sort_keys=True),)], "value string").coalesce(1)
+@dataclass(frozen=True)
+class Prepared:
+    """What the check of a run's inputs left for its mining: the versions of the tables that were checked, and how many
+    rows of each table were set aside."""
+
+    versions: dict[str, int]
+    aside: dict[str, int]
+
+
+def write_prepared(spark: SparkSession, settings: Settings, run_id: str, prepared: Prepared) -> None:
+    rows = spark.createDataFrame([(json.dumps(asdict(prepared), sort_keys=True),)], "value string").coalesce(1)
     rows.write.mode("overwrite").text(staging_path(settings, run_id, "prepared"))
 
 
-def read_prepared(spark: SparkSession, settings: Settings, run_id: str) -> dict[str, int]:
-    """The versions that were checked for this run; none where it was not prepared."""
+def read_prepared(spark: SparkSession, settings: Settings, run_id: str) -> Prepared | None:
+    """None where the inputs were not checked under this id."""
     from pyspark.errors import PySparkException
 
     try:
         rows = spark.read.text(staging_path(settings, run_id, "prepared")).collect() if run_id else []
     except PySparkException:
         rows = []
-    return dict(json.loads(rows[0]["value"])) if rows else {}
+    return Prepared(**json.loads(rows[0]["value"])) if rows else None
 
 
 def record(

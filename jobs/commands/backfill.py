@@ -32,16 +32,23 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.console import log
     from jobs.quality import check_inputs, check_outputs, warm
     from jobs.ranges import parse_duration
+    from jobs.runs import Request
 
     if settings.checks:
         warm()
     chunk_us = parse_duration(arguments.chunk)
     with running_spark(settings, "backfill") as spark:
         request = request_of(arguments, spark, settings)
-        if settings.checks:
-            request = replace(check_inputs(spark, settings, request, log.info), run_id="")
+
+        def prepare(todo: Request) -> Request:
+            if not settings.checks:
+                return todo
+            checked = check_inputs(spark, settings, todo, log.info)
+            return replace(todo, prepared=checked.run_id)  # each chunk, a run of its own, mines what was checked
+
         summary = backfill(
             spark, settings, request, chunk_us, parallel=arguments.parallel, again=arguments.again, say=log.debug,
+            prepare=prepare,
             validate=lambda staged: check_outputs(spark, settings, staged, log.info) if settings.checks else None,
         )  # fmt: skip
     print(summary.text())

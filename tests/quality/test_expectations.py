@@ -118,7 +118,8 @@ def test_the_settings_of_the_project_are_valid_and_say_the_defaults() -> None:
         ({"outputs": {"queries": {"piar": {"most": 3}}}}, "did you mean 'pair'"),
         ({"defaults": {"duplicate_share": "a lot"}}, "defaults.duplicate_share: expected a number"),
         ({"defaults": {"quarantine": 1}}, "defaults.quarantine: expected true or false"),
-        ({"defaults": {"fresh_within": "soon"}}, "'soon' is no duration"),
+        ({"defaults": {"fresh_within": "soon"}}, "defaults.fresh_within: 'soon' is no duration"),
+        ({"tables": {"raw": {"earliest": "long ago"}}}, "tables.raw.earliest: 'long ago' is no time"),
         ([1], "must hold `key: value` lines"),
     ],
 )
@@ -128,9 +129,13 @@ def test_wrong_settings_are_refused_with_their_place(content: object, message: s
 
 
 def test_a_table_inherits_the_defaults_and_off_may_be_written_bare() -> None:
-    text = "defaults: {clock_skew: 1 min}\ntables: {raw: {levels: {volume: off}, volume: {high: 3}}}"
+    text = """
+        defaults: {clock_skew: 1 min}
+        tables: {raw: {levels: {volume: off}, volume: {high: 3}, latest: 1970-01-02}}
+    """
     rules = parse_quality(yaml.safe_load(text)).rules("raw")
     assert (rules.clock_skew_us, rules.levels["volume"], rules.volume_high) == (60_000_000, "off", 3.0)
+    assert (rules.latest_us, parse_quality({}).rules("raw").latest_us) == (24 * HOUR, None)
 
 
 def test_every_output_check_can_be_set() -> None:

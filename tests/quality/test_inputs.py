@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +97,27 @@ def test_each_bad_row_fails_its_check(spark: SparkSession, context: Any, bad: di
     assert found[check].blocks
 
 
+def test_times_after_the_end_of_a_closed_table_fail(spark: SparkSession, context: Any) -> None:
+    found = run(context, frame(spark, GOOD), replace(RULES, latest_us=GOOD[18]["begins"]))
+    assert failed(found) == {"times_in_table"}
+    assert found["times_in_table"].breaches == 2
+
+
+def test_a_suite_is_one_pass_over_its_rows(
+    spark: SparkSession, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jobs.quality_suites import run_suite
+
+    stored = frame(spark, GOOD)
+    passes: list[DataFrame] = []
+    collect = type(stored).collect
+    monkeypatch.setattr(type(stored), "collect", lambda f: (passes.append(f), collect(f))[1])
+    monkeypatch.setattr(type(stored), "count", lambda f: pytest.fail("a pass of its own"))
+    suite = input_suite("raw", BOUNDS, RULES, 2.0)
+    outcomes = run_suite(context, suite, input_rows(stored, SOURCE, ("A", "B"), BOUNDS, RULES), "r1")
+    assert (len(passes), len(outcomes)) == (1, len(suite.checks))
+
+
 def test_a_value_of_another_class_needs_no_declared_type(spark: SparkSession, context: Any) -> None:
     assert not failed(run(context, frame(spark, [*GOOD, row(3, id="b", kind="B", amount="much")])))
 
@@ -112,16 +135,24 @@ def test_many_ids_that_stand_twice_are_a_warning(spark: SparkSession, context: A
     assert (found["duplicate_rate"].breaches, found["duplicate_rate"].rows) == (8, 20)
 
 
+def test_events_of_two_classes_from_one_row_are_no_copies(spark: SparkSession) -> None:
+    both = replace(SOURCE, class_column=None, class_values=(), classes=(
+        EventClass("A", "amount > 1.0", ()), EventClass("B", "amount < 9.0", ())))  # fmt: skip
+    found = ids(input_rows(frame(spark, GOOD), both, ("A", "B"), BOUNDS, RULES), 1).collect()
+    assert (len(found), {r["copies"] for r in found}) == (40, {1})
+
+
 def test_stale_input_is_a_warning(spark: SparkSession, context: Any) -> None:
-    assert failed(run(context, frame(spark, GOOD[:10]))) == {"freshness"}
+    found = run(context, frame(spark, GOOD[:10]))
+    assert failed(found) == {"freshness"}
+    assert "expected at least 2026-01-01T08:00:00Z, found 2026-01-01T04:30:01Z" in found["freshness"].sentence
 
 
 @pytest.mark.parametrize("mean", [20.0, 0.2])
 def test_too_few_or_too_many_rows_are_a_warning(spark: SparkSession, context: Any, mean: float) -> None:
     found = run(context, frame(spark, GOOD), mean=mean)
     assert failed(found) == {"volume"}
-    assert "at least" in found["volume"].sentence
-    assert "found 20" in found["volume"].sentence
+    assert re.search(r"at least [\d,]+ and at most [\d,]+, found 20 in 20 rows", found["volume"].sentence)
 
 
 def test_an_empty_table_breaks_nothing_but_freshness(spark: SparkSession, context: Any) -> None:
@@ -149,8 +180,6 @@ def test_bad_rows_are_set_aside_with_their_reasons_and_the_rest_stays_as_it_was(
 
 
 def test_times_as_text_are_read_or_marked(spark: SparkSession, context: Any) -> None:
-    from dataclasses import replace
-
     from jobs.quality_suites import run_suite
 
     source = replace(SOURCE, start="begins", end="begins", unit="s", class_column=None, class_values=(), classes=(
@@ -163,8 +192,6 @@ def test_times_as_text_are_read_or_marked(spark: SparkSession, context: Any) -> 
 
 
 def test_timestamps_are_seen_as_microseconds(spark: SparkSession) -> None:
-    from dataclasses import replace
-
     source = replace(SOURCE, start="at", end="at", unit=None)
     moment = datetime.fromtimestamp(T0 / S, UTC)
     schema = "id string, src string, kind string, at timestamp, amount string"

@@ -134,16 +134,20 @@ def test_a_match_id_that_stands_twice_is_found(spark: SparkSession, context: Any
 
 def test_a_member_that_no_table_has_is_found(spark: SparkSession, context: Any) -> None:
     suite, frame = member_suite("composite_events", {}), staged(spark, *GOOD)
-    events = spark.createDataFrame([("e1",), ("e2",), ("e3",), ("e9",)], "event_id string")
+    rows = [("A", "e1"), ("B", "e2"), ("C", "e3"), ("A", "e9")]
+    events = spark.createDataFrame(rows, "event_class string, event_id string")
     assert failed(context, suite, members(frame, events, "ABC", 1)) == {}
     assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "ABC", 1)) == {"members_exist": 1}
+    other = spark.createDataFrame([("B", "e1"), ("B", "e2"), ("C", "e3")], "event_class string, event_id string")
+    assert failed(context, suite, members(frame, other, "ABC", 1)) == {"members_exist": 1}  # e1 is of class A
     # matches of other queries and timers are members too, but no rows of a declared table
     assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "AB", 1)) == {}
 
 
 def test_a_sample_of_members_is_the_same_on_both_sides(spark: SparkSession) -> None:
     many = [match("flat", ("a", f"a{n}", 1, 2), ("b", f"b{n}", 3, 4)) for n in range(200)]
-    events = spark.createDataFrame([(f"{e}{n}",) for e in "ab" for n in range(200)], "event_id string")
+    rows = [(e.upper(), f"{e}{n}") for e in "ab" for n in range(200)]
+    events = spark.createDataFrame(rows, "event_class string, event_id string")
     found = members(staged(spark, *many), events, "AB", 8).collect()
     assert 20 < len(found) < 90
     assert all(row["found"] for row in found)
@@ -168,4 +172,4 @@ def test_a_schema_that_is_not_the_contracts_is_found_column_by_column(spark: Spa
     broken = broken.withColumn("members", F.expr("transform(members, m -> named_struct('element', m.element))"))
     outcomes = [o for o in run_suite(context, suite, broken, "r1") if not o.success]
     assert {o.column for o in outcomes} == {"source", "match_id", "members"}
-    assert any("no such column" in o.sentence for o in outcomes)
+    assert any("schema of source" in o.sentence and "found no such column" in o.sentence for o in outcomes)

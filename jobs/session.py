@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.runtime import DELTA_JARS, RuntimeMissing, ensure_runtime
+from jobs.jars import DELTA_JARS, RuntimeMissing
+from jobs.runtime import ensure_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,7 +58,7 @@ def spark_session(
     if submitted:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
-        ensure_runtime(settings.maven, say)
+        ensure_runtime(settings.ivy_settings_path, say)
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -111,7 +112,8 @@ def _check_delta(session: SparkSession) -> None:
         )
     except Exception as error:
         names = " and ".join(jar.name for jar in DELTA_JARS)
+        package = ":".join((DELTA_JARS[0].organisation, DELTA_JARS[0].module, DELTA_JARS[0].revision))
         raise RuntimeMissing(
             f"this Spark has no Delta: {names} are not on its classpath. Put them into its jars folder, or start with "
-            "spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0"
+            f"spark-submit --packages {package}"
         ) from error

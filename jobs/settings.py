@@ -43,7 +43,7 @@ class Settings:
     master: str = _setting("local[*]", "Spark master, where spark-submit gives none")
     driver_memory: str = _setting("2g", "memory of a local Spark process")
     shuffle_partitions: int = _setting(0, "partitions of a shuffle; 0 takes one per core of a local Spark")
-    maven: str = _setting("https://repo1.maven.org/maven2", "where the two Delta jars come from at the first start")
+    ivy_settings: str = _setting("", "an Ivy settings file that names a mirror, for Delta's jars at the first start")
     # mining
     rows_per_call: int = _setting(2_000_000, "most events that one engine call may get")
     answers_per_partition: int = _setting(10_000_000, "most answers of one query in one partition before it is stopped")
@@ -64,6 +64,10 @@ class Settings:
     @property
     def lake_path(self) -> str:
         return self.path(self.lake)
+
+    @property
+    def ivy_settings_path(self) -> str:
+        return self.path(self.ivy_settings) if self.ivy_settings else ""
 
     def in_lake(self, location: str) -> str:
         """A location of a declaration: relative ones are under the lake."""

@@ -1,8 +1,7 @@
-"""The runtime around Spark: Java from the machine or from the package, jars once and only whole."""
+"""The runtime around Spark: Java from the machine or from the package."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from jobs import runtime
-from jobs.runtime import DELTA_JARS, Jar, RuntimeMissing, ensure_jars, ensure_java, java_version
+from jobs.jars import DELTA_JARS, RuntimeMissing
+from jobs.runtime import ensure_java, java_version
 
 pytestmark = pytest.mark.core
 
@@ -81,38 +81,6 @@ def test_no_java_at_all_is_said_in_plain_words(no_java: Path, monkeypatch: pytes
         ensure_java()
 
 
-@pytest.fixture
-def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that serves one jar, and an empty Spark to put it into."""
-    served = tmp_path / "mirror"
-    (served / "a").mkdir(parents=True)
-    (served / "a/b.jar").write_bytes(b"content")
-    (tmp_path / "spark/jars").mkdir(parents=True)
-    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
-    monkeypatch.setattr(runtime, "DELTA_JARS", (Jar("a/b.jar", hashlib.sha256(b"content").hexdigest()),))
-    return served
-
-
-def test_jars_are_fetched_once(mirror: Path) -> None:
-    said: list[str] = []
-    for _ in range(2):
-        folder = ensure_jars(mirror.as_uri(), said.append)
-        assert [file.name for file in folder.iterdir()] == ["b.jar"]
-    assert said == [f"fetching b.jar from {mirror.as_uri()}"]
-
-
-def test_a_jar_that_is_not_the_right_one_is_refused_and_not_kept(mirror: Path) -> None:
-    (mirror / "a/b.jar").write_bytes(b"something else")
-    with pytest.raises(RuntimeMissing, match="SHA-256 differs"):
-        ensure_jars(mirror.as_uri())
-    assert list(runtime.jars_folder().iterdir()) == []
-
-
-def test_a_jar_that_cannot_be_had_is_said_with_what_to_do(mirror: Path) -> None:
-    with pytest.raises(RuntimeMissing, match=r"cannot fetch .*or put it into .*spark/jars yourself"):
-        ensure_jars((mirror / "nowhere").as_uri())
-
-
 def test_the_set_up_step_reports_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert runtime.main(["jars"]) == 0
     assert "pyspark/jars" in capsys.readouterr().err
@@ -125,5 +93,5 @@ def test_the_pinned_jars_fit_the_pinned_packages() -> None:
     pins = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
     delta = next(pin.split("==")[1] for pin in pins if pin.startswith("delta-spark=="))
     spark = next(pin.split("==")[1] for pin in pins if pin.startswith("pyspark=="))
-    assert all(f"/{delta}/" in jar.path for jar in DELTA_JARS)
-    assert f"delta-spark_{spark.rsplit('.', 1)[0]}_" in DELTA_JARS[0].path
+    assert all(jar.revision == delta for jar in DELTA_JARS)
+    assert DELTA_JARS[0].module.startswith(f"delta-spark_{spark.rsplit('.', 1)[0]}_")

@@ -56,13 +56,15 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 @contextmanager
-def running_spark(settings: Settings, app: str) -> Iterator[SparkSession]:
-    """A Spark session for one command, stopped at its end; its start shows as progress."""
+def running_spark(settings: Settings, app: str, *, short: bool = False) -> Iterator[SparkSession]:
+    """A Spark session for one command, stopped at its end; its start shows as progress. `short`: for a command that
+    reads little, however large the tables are."""
     from jobs.console import log, progress
-    from jobs.session import spark_session
+    from jobs.session import SHORT_LIVED, spark_session
 
     with progress("starting Spark", after_s=settings.progress_after_s):
-        spark = spark_session(settings, f"hindsight {app}", say=log.info)
+        java_options = SHORT_LIVED if short else ""
+        spark = spark_session(settings, f"hindsight {app}", java_options=java_options, say=log.info)
     try:
         yield spark
     finally:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from cep_core.errors import TableError
 from jobs.declarations import Declarations, DeclaredTable
+from jobs.tables import newest_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +75,7 @@ def _version(spark: SparkSession, settings: Settings, table: DeclaredTable, as_o
                 return None
             delta = DeltaTable.forName(spark, table.location)
         if as_of is None:
-            return int(delta.history(1).collect()[0]["version"])
+            return newest_version(spark, delta)
         found = delta.history().where(F.col("timestamp") <= F.lit(as_of)).agg(F.max("version")).collect()[0][0]
     except SPARK_ERRORS as error:
         raise _unreadable(settings, table, error) from error

@@ -42,6 +42,10 @@ _LOCAL = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+# A JVM that lives for a minute or two spends most of it compiling and growing its heap; long work over large tables is
+# better off without these.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn512m"
+
 _QUIET_LOG = Path(__file__).with_name("log4j2.properties")
 
 

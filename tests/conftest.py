@@ -14,7 +14,6 @@ import pytest
 from jobs.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[1]
-_TEST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SPARK_FIXTURES = {"spark", "lake"}
 _CORE_FOLDERS = {"engine", "language", "plan", "papers", "rules", "schemas"}
 
@@ -39,10 +38,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The one Spark session of a test run."""
-    from jobs.session import spark_session
+    from jobs.session import SHORT_LIVED, spark_session
 
     settings = Settings(lake=str(tmp_path_factory.mktemp("lake")), master="local[2]", project=PROJECT)
-    session = spark_session(settings, "hindsight tests", java_options=_TEST_JVM)
+    session = spark_session(settings, "hindsight tests", java_options=SHORT_LIVED)
     yield session
     session.stop()
 

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     problems: list[HindsightError] = []
     history_us: dict[str, int] = {}
     if not arguments.no_tables:
-        with running_spark(settings, "check") as spark:
+        with running_spark(settings, "check", short=True) as spark:
             try:
                 for table in check_declarations(spark, settings, declarations):
                     print(f"ok  {table.title}: {', '.join(table.classes)}")

@@ -8,6 +8,7 @@ from jobs.command import Commands, add_command, running_spark
 from jobs.settings import Settings
 
 ORDER = 10
+SMALL = 500_000  # rows that are written and mined before a compiling JVM would pay
 
 
 def register(commands: Commands) -> None:
@@ -29,7 +30,7 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.demo.demo import run_demo
 
-    with running_spark(settings, "demo") as spark:
+    with running_spark(settings, "demo", short=arguments.events <= SMALL) as spark:
         return run_demo(spark, settings, arguments.events, arguments.days, arguments.seed)
 
 

@@ -39,13 +39,18 @@ def test_the_declared_events_are_those_of_the_raw_tables(spark: SparkSession, la
 def test_tables_that_are_as_they_should_be_are_not_written_again(spark: SparkSession, lake: Settings) -> None:
     from delta.tables import DeltaTable
 
+    def files(name: str) -> list[str]:
+        return sorted(file.name for file in Path(written[name]).glob("*.parquet"))
+
     worlds = generate(1500)
     written = write_tables(spark, lake, worlds)
+    before = files("job_runs")  # a Parquet table: it has no versions
     write_tables(spark, lake, worlds)
-    history = DeltaTable.forPath(spark, written["rfid_readings"]).history().count()
-    assert history == 1
+    assert DeltaTable.forPath(spark, written["rfid_readings"]).history().count() == 1
+    assert files("job_runs") == before
     write_tables(spark, lake, generate(1500, seed=8))
     assert DeltaTable.forPath(spark, written["rfid_readings"]).history().count() == 2
+    assert files("job_runs") != before
 
 
 def _plain(row: dict[str, Any], attributes: dict[str, Any]) -> tuple[str, ...]:

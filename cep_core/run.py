@@ -4,7 +4,7 @@ Enters: a table of events, a query set (texts, or `prepare`d once), a detection 
 Leaves: the table of matches (engine/output.py) and the state after the run.
 Always holds: exactly the matches with start <= detection_ts < end, each once (language contract, Runs). Queries that
 the shared walk can answer (SEQ, AND and OR of single elements with one key) are walked together; all others go through
-the general matcher. Which way a query goes never shows in its matches.
+the general matcher, over shared stores and candidates. Which way a query goes never shows in its matches.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cep_core.engine.conditions import EventColumns
-from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range
-from cep_core.engine.identity import match_id
-from cep_core.engine.load import RESERVED, load
-from cep_core.engine.output import SCHEMA, Answers, matches_table, timer_id
-from cep_core.engine.scope import Moment
+from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range, elements
+from cep_core.engine.load import RESERVED, Events, load
+from cep_core.engine.output import SCHEMA, Answers, matches_table
+from cep_core.engine.refer import event_columns, matches_as_events, with_matches
 from cep_core.engine.select import Consumed
+from cep_core.engine.shared import walked
 from cep_core.engine.state import STATE, consumed_from, state_rows
 from cep_core.engine.values import type_of
-from cep_core.engine.walk import walk
 from cep_core.errors import QueryError
 from cep_core.language import CheckedQuery, check, parse
-from cep_core.language.algebra import Element, Pattern, Query, TimerAfter
+from cep_core.language.algebra import Element, Pattern, Query
 from cep_core.language.checked import Schema
-from cep_core.plan.simple import Simple, simple_networks, simple_query
+from cep_core.plan.simple import simple_query
 
 ANSWERS_PER_PARTITION = 10_000_000
+ANSWERS_PER_CHUNK = 1 << 19
+
+Limit = int | Mapping[str, int]  # most answers of a query in a partition; by query id, where they differ
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def mine(
     end: Any = None,
     schema: Mapping[str, Any] | None = None,
     state: pa.Table | None = None,
-    limit: int = ANSWERS_PER_PARTITION,
+    limit: Limit = ANSWERS_PER_PARTITION,
 ) -> pa.Table:
     """The matches of all queries with start <= detection_ts < end, as a table."""
     return mine_with_state(events, queries, start, end, schema, state, limit)[0]
@@ -73,10 +76,20 @@ def mine_chunks(
     start: Any = None,
     end: Any = None,
     schema: Mapping[str, Any] | None = None,
-    limit: int = ANSWERS_PER_PARTITION,
+    limit: Limit = ANSWERS_PER_PARTITION,
 ) -> Iterator[pa.Table]:
-    """The same as `mine`, part by part."""
-    yield from _Run(events, queries, start, end, schema, None, limit).tables()
+    """The same as `mine`, part by part, in memory that does not grow with the number of matches. The order of all rows
+    together is not fixed."""
+    run = _Run(events, queries, start, end, schema, None, limit)
+    for part in run.parts():
+        held: list[Answers] = []
+        for answers in part.answers:
+            held.append(answers)
+            if sum(len(one.query) for one in held) >= ANSWERS_PER_CHUNK:
+                yield part.table(held)
+                held = []
+        if held:
+            yield part.table(held)
 
 
 def mine_with_state(
@@ -86,101 +99,120 @@ def mine_with_state(
     end: Any = None,
     schema: Mapping[str, Any] | None = None,
     state: pa.Table | None = None,
-    limit: int = ANSWERS_PER_PARTITION,
+    limit: Limit = ANSWERS_PER_PARTITION,
 ) -> tuple[pa.Table, pa.Table]:
     """The matches, and the state of the CONSUME queries after the run."""
     run = _Run(events, queries, start, end, schema, state, limit)
-    tables = list(run.tables())
-    place = {name: number for number, name in enumerate(run.order)}
+    tables = [part.table(list(part.answers)) for part in run.parts()]
     table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
-    order = np.argsort([place[name] for name in table.column("query_id").to_pylist()], kind="stable")
-    return table.take(pa.array(order)), run.state()
+    if len(tables) > 1:
+        place = pc.index_in(table.column("query_id"), pa.array(run.order, pa.string())).to_numpy()
+        table = table.take(pa.array(np.argsort(place, kind="stable")))
+    return table, run.state()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The answers of one level of references, over one table of events."""
+
+    run: _Run
+    events: Events
+    evaluation: Evaluation
+    answers: Iterator[Answers]
+
+    def table(self, answers: Sequence[Answers]) -> pa.Table:
+        timers = np.asarray(self.evaluation.timers, np.int64)
+        return matches_table(self.events, answers, self.run.order, self.run.names, timers)
 
 
 class _Run:
-    """One call: queries in the order of their references, each level's matches events for the next."""
+    """One call: queries level by level of their references, each level's matches events for the next."""
 
-    def __init__(self, events: Any, queries: Any, start: Any, end: Any, schema: Any, state: Any, limit: int) -> None:
+    def __init__(self, events: Any, queries: Any, start: Any, end: Any, schema: Any, state: Any, limit: Limit) -> None:
         self.table = pa.Table.from_pandas(events, preserve_index=False) if isinstance(events, pd.DataFrame) else events
         self.range = Range(_moment(start), _moment(end))
-        self.limit = limit
         if isinstance(queries, Prepared):
             self.prepared = queries
         else:
             self.prepared = prepare(queries, _schema(self.table, queries, schema))
         self.order = list(queries.queries if isinstance(queries, Prepared) else queries)
+        self.number = {name: number for number, name in enumerate(self.order)}
         self.declares = dict(self.prepared.declares or {})
         self.checked = self.prepared.queries
+        self.names = [[e.name for e in elements(self.checked[name].query.pattern)] for name in self.order]
+        most = limit if isinstance(limit, Mapping) else dict.fromkeys(self.order, limit)
+        self.limit = {name: most.get(name, ANSWERS_PER_PARTITION) for name in self.order}
         self.referred = {name for query in self.checked.values() for name in query.refers_to}
         self.consumed: dict[str, dict[str, Consumed]] = {}
         self.carried: dict[str, list[dict[str, Any]]] = {}
         if state is not None and len(state):
             self.consumed, self.carried = consumed_from(state)
 
-    def tables(self) -> Iterator[pa.Table]:
-        base = [q for q in self.checked.values() if not q.refers_to]
-        simple = {q.query.id: s for q in base if (s := simple_query(q)) and q.query.id not in self.referred}
+    def parts(self) -> Iterator[_Part]:
+        for level in self._levels():
+            events = load(self.table, sorted({c for query in level for c in _classes(query.query.pattern)}))
+            evaluation = Evaluation(EventColumns(events, self.declares or None))
+            yield _Part(self, events, evaluation, self._answers(level, events, evaluation))
+
+    def _levels(self) -> list[list[CheckedQuery]]:
+        """A query stands one level above all that it refers to."""
+        height: dict[str, int] = {}
+        for name, query in self.checked.items():  # what is referred to comes first
+            height[name] = 1 + max((height[other] for other in query.refers_to), default=-1)
+        levels: list[list[CheckedQuery]] = [[] for _ in range(1 + max(height.values(), default=-1))]
+        for name in self.order:
+            levels[height[name]].append(self.checked[name])
+        return levels
+
+    def _answers(self, level: list[CheckedQuery], events: Events, evaluation: Evaluation) -> Iterator[Answers]:
+        simple = {
+            query.query.id: found
+            for query in level
+            if query.query.id not in self.referred and not query.refers_to and (found := simple_query(query))
+        }
         if simple:
-            yield from self._walk({name: self.checked[name] for name in simple}, simple)
-        for name, query in self.checked.items():
-            if name not in simple:
-                yield self._matched(query)
+            chosen = [(self.number[name], self.checked[name], found) for name, found in simple.items()]
+            yield from walked(chosen, evaluation, self.range, self.order, self.limit)
+        for query in level:
+            if query.query.id not in simple:
+                yield from self._matched(query, events, evaluation)
 
-    def _walk(self, queries: dict[str, CheckedQuery], simple: dict[str, Simple]) -> Iterator[pa.Table]:
-        classes = sorted({c for query in queries.values() for c in _classes(query.query.pattern)})
-        events = load(self.table, classes)
-        columns = EventColumns(events, self.declares or None)
-        evaluation = Evaluation(columns, self.limit)
-        lo = -(2**62) if self.range.start is None else self.range.start
-        hi = 2**62 if self.range.end is None else self.range.end
-        ids = [name for name in self.order if name in queries]
-        names = [list(simple[name].names) for name in ids]
-        found: list[Answers] = []
-        for checked, items, network in simple_networks([(queries[n], simple[n]) for n in ids], evaluation, columns):
-            limits = np.full(len(ids), self.limit, np.int64)
-            del checked
-            found.extend(walk(items, network, lo, hi, ids, limits))
-        yield matches_table(events, found, ids, names)
+    def _matched(self, checked: CheckedQuery, events: Events, evaluation: Evaluation) -> Iterator[Answers]:
+        name = checked.query.id
+        consumed = self.consumed.setdefault(name, {})
+        if name not in self.referred:
+            for found in evaluation.matches(checked, self.range, consumed, self.limit[name]):
+                yield self._numbered(name, found)
+            return
+        # Others read these matches as events, whenever they were detected; what is consumed comes with the state.
+        within = self.range if checked.query.consume != "none" else Range(None, None)
+        held = list(evaluation.matches(checked, within, consumed, self.limit[name]))
+        self._refer(checked, events, evaluation, held)
+        for found in held:
+            yield self._numbered(name, found.within(self.range))
 
-    def _matched(self, checked: CheckedQuery) -> pa.Table:
-        query = checked.query
-        classes = sorted(_classes(query.pattern))
-        events = load(self.table, classes)
-        evaluation = Evaluation(EventColumns(events, self.declares or None), self.limit)
-        consuming = query.consume != "none"
-        open_range = query.id in self.referred and not consuming
-        within = Range(None, None) if open_range else self.range
-        found = list(evaluation.matches(checked, within, self.consumed.setdefault(query.id, {})))
-        if query.id in self.referred:
-            self._refer(checked, events, evaluation, found)
-        if open_range:
-            found = [match for match in found if self.range.holds(match.detection)]
-        return _table(query, events, evaluation, found)
+    def _numbered(self, name: str, found: Found) -> Answers:
+        flat = found.flat
+        fields = {field: pa.array(vector.texts(), pa.string()) for field, vector in found.fields.items()}
+        query = np.full(flat.count, self.number[name], np.int32)
+        return Answers(
+            query, offsets=flat.offsets, slot=flat.element, member=flat.member, detection=found.detection,
+            fields=fields or None,
+        )  # fmt: skip
 
-    def _refer(self, checked: CheckedQuery, events: Any, evaluation: Evaluation, found: Sequence[Found]) -> None:
+    def _refer(self, checked: CheckedQuery, events: Events, evaluation: Evaluation, found: Sequence[Found]) -> None:
         """Makes the matches events of the class that is the query's id."""
         name = checked.query.id
+        matches = matches_as_events(checked, events, found, self.names[self.number[name]], evaluation.timers)
         source = "source" in checked.key
-        rows = list(self.carried.get(name, ()))
-        known = {row["event_id"] for row in rows}
-        timers = evaluation.timers
-        for match in found:
-            elements = [(e, [_event_id(events, timers, m) for m in members]) for e, members in match.elements]
-            first = next(m for _, members in match.elements for m in members if m < events.count)
-            row = {
-                "event_id": match_id(name, elements),
-                "source": events.attribute("source")[first].as_py() if source else None,
-                "event_class": name,
-                "start_ts": match.start,
-                "end_ts": match.end,
-                DETECTION: match.detection,
-                **{key: x.us if isinstance(x, Moment) else x for key, x in match.fields.items()},
-            }
-            if row["event_id"] not in known:
-                rows.append(row)
-        self.carried[name] = rows
+        if checked.query.consume != "none":
+            kinds = event_columns(checked) | ({"source": _source_type(self.table)} if source else {})
+            rows = {row["event_id"]: row for row in self.carried.get(name, ())}
+            rows |= {row["event_id"]: row for row in _plain_rows(matches)}
+            self.carried[name] = list(rows.values())
+            matches = _from_rows(self.carried[name], kinds)
         self.declares[name] = frozenset(n for n, _ in checked.fields) | ({"source"} if source else set())
-        self.table = _with_matches(self.table, rows, checked)
+        self.table = with_matches(self.table, matches)
 
     def state(self) -> pa.Table:
         rows = []
@@ -193,82 +225,31 @@ class _Run:
         return pa.Table.from_pylist(rows, STATE)
 
 
-def _table(query: Query, events: Any, evaluation: Evaluation, found: Sequence[Found]) -> pa.Table:
-    names = [element.name for element in _elements(query.pattern)]
-    place = {name: number for number, name in enumerate(names)}
-    members = [[(place[e], m) for e, own in match.elements for m in own] for match in found]
-    offsets = np.cumsum([0, *map(len, members)]).astype(np.int64)
-    flat = [pair for own in members for pair in own]
-    fields = {name: pa.array([_text(match.fields[name]) for match in found], pa.string()) for _, name in query.returns}
-    answers = Answers(
-        np.zeros(len(found), np.int32),
-        offsets=offsets,
-        slot=np.asarray([slot for slot, _ in flat], np.int32),
-        member=np.asarray([member for _, member in flat], np.int32),
-        detection=np.asarray([match.detection for match in found], np.int64),
-        fields=fields or None,
-    )
-    return matches_table(events, [answers], [query.id], [names], np.asarray(evaluation.timers, np.int64))
+def _source_type(table: pa.Table) -> pa.DataType:
+    kind = table.schema.field("source").type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _text(result: Any) -> str | None:
-    match result:
-        case None:
-            return None
-        case bool():
-            return "true" if result else "false"
-        case float():
-            return repr(result)
-        case Moment():
-            return pd.Timestamp(result.us, unit="us").strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return str(result)
+def _plain_rows(matches: pa.Table) -> list[dict[str, Any]]:
+    """Rows that JSON can hold: times as microseconds."""
+    moments = [field.name for field in matches.schema if pa.types.is_timestamp(field.type)]
+    for name in moments:
+        place = matches.column_names.index(name)
+        matches = matches.set_column(place, name, matches.column(name).cast(pa.int64()))
+    rows: list[dict[str, Any]] = matches.to_pylist()
+    return rows
 
 
-def _event_id(events: Any, timers: list[int], member: int) -> str:
-    if member >= events.count:
-        return timer_id(timers[member - events.count])
-    return str(events.event_id[member].as_py())
-
-
-_ARROW = {
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "null": pa.string(),
-}
-
-
-def _with_matches(table: pa.Table, rows: list[dict[str, Any]], checked: CheckedQuery) -> pa.Table:
-    """The events with the matches below them."""
-    if "ts" in table.column_names:
-        times = table.column("ts")
-        table = table.drop_columns("ts").append_column("start_ts", times).append_column("end_ts", times)
-    columns: dict[str, pa.Array] = {}
-    for name in table.column_names:
-        kind = table.schema.field(name).type
-        values = [row.get(name) for row in rows]
-        columns[name] = pa.array(values, kind)
-    own = {DETECTION: pa.int64(), **{name: _ARROW[kind] for name, kind in checked.fields}}
-    for name, kind in own.items():
-        if name not in columns:
-            columns[name] = pa.array([row.get(name) for row in rows], kind)
-            table = table.append_column(name, pa.nulls(len(table), kind))
-    more = pa.table({name: columns[name] for name in table.column_names})
-    return pa.concat_tables([table, more], promote_options="permissive")
-
-
-def _elements(pattern: Pattern) -> list[Any]:
-    """Every element and timer in reading order."""
-    if isinstance(pattern, TimerAfter):
-        return [*_elements(pattern.part), pattern]
-    parts = getattr(pattern, "parts", None)
-    return [pattern] if parts is None else [e for part in parts for e in _elements(part)]
+def _from_rows(rows: list[dict[str, Any]], kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    columns = {}
+    for name, kind in kinds.items():
+        held = pa.int64() if pa.types.is_timestamp(kind) else kind
+        columns[name] = pa.array([row.get(name) for row in rows], held).cast(kind)
+    return pa.table(columns)
 
 
 def _classes(pattern: Pattern) -> set[str]:
-    return {name for element in _elements(pattern) if isinstance(element, Element) for name in element.classes}
+    return {name for element in elements(pattern) if isinstance(element, Element) for name in element.classes}
 
 
 def _named(queries: Mapping[str, str | Query]) -> set[str]:
@@ -301,3 +282,6 @@ def _schema(table: pa.Table, queries: Mapping[str, str | Query], declared: Mappi
         if types.get("source", "string") != "string":
             whole[name].setdefault("source", types["source"])
     return whole
+
+
+__all__ = ["ANSWERS_PER_PARTITION", "DETECTION", "Prepared", "mine", "mine_chunks", "mine_with_state", "prepare"]

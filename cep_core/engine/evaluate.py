@@ -1,46 +1,58 @@
 """One query over a table of events, whatever it says: from the store to matches.
 
-Enters: checked queries, `Events` with their columns, the detection range and the state. Leaves: `Found` matches.
-Always holds: every partition is answered alone; what a query finds does not depend on the queries beside it.
+Enters: checked queries, `Events` with their columns, the detection range and the state. Leaves: `Found`: matches as
+numbers, with their RETURN fields.
+Always holds: every partition is answered alone; what a query finds does not depend on the queries beside it. Stores,
+candidates and columns are made once and shared by all queries of the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cep_core.engine.conditions import EventColumns
 from cep_core.engine.keys import key_codes
-from cep_core.engine.matcher import Answer, Partition, Task, answers
+from cep_core.engine.lists import Candidates
+from cep_core.engine.matcher import Chunk, Taken, chunks
 from cep_core.engine.order import Ordered, order
-from cep_core.engine.output import timer_id
-from cep_core.engine.scope import Moment, Scope, is_plain, value, variables
-from cep_core.engine.select import Consumed, Order, select
+from cep_core.engine.returns import Flat, returned
+from cep_core.engine.select import Answer, Consumed, Key, Lasting, select
+from cep_core.engine.task import Task, build
 from cep_core.engine.values import Vector, compare, constant
-from cep_core.errors import LimitError
-from cep_core.language.algebra import Atom, Condition, Element, One, Window
+from cep_core.language.algebra import Element, Pattern, Timer, TimerAfter
 from cep_core.language.checked import CheckedQuery
-from cep_core.language.normal import push_down
-from cep_core.plan.branches import Branch, branches
 
 DETECTION = "__detection_us"  # a column of events that are matches: when they were detected
-_TIMES = ("ts", "start_ts", "end_ts")
+_LOWEST = -(2**63)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A match: elements as (name, events), an event a row of Events or, from events.count on, a timer's number."""
+    """n matches of one query, flat (returns.py), with when each is detected int64[n], and its fields."""
 
-    elements: tuple[tuple[str, tuple[int, ...]], ...]
-    start: int
-    end: int
-    detection: int
-    fields: dict[str, Any]
-    partition: str
+    flat: Flat
+    detection: np.ndarray
+    fields: dict[str, Vector]
+
+    def within(self, wanted: Range) -> Found:
+        """Only the matches of the range."""
+        keep = wanted.holds(self.detection)
+        if keep.all():
+            return self
+        sizes = np.diff(self.flat.offsets)
+        members, rows = np.repeat(keep, sizes), np.flatnonzero(keep)
+        offsets = np.cumsum([0, *sizes[keep]]).astype(np.int64)
+        empty = {position: bound[keep] for position, bound in self.flat.empty.items()}
+        flat = Flat(offsets, self.flat.element[members], self.flat.member[members], self.flat.timers, empty)
+        return Found(flat, self.detection[keep], {name: vector.take(rows) for name, vector in self.fields.items()})
 
 
 @dataclass(frozen=True)
@@ -50,220 +62,319 @@ class Range:
     start: int | None
     end: int | None
 
-    def holds(self, moment: int) -> bool:
-        return (self.start is None or moment >= self.start) and (self.end is None or moment < self.end)
+    def holds(self, moments: np.ndarray) -> np.ndarray:
+        """bool[n]."""
+        kept = np.ones(len(moments), bool)
+        if self.start is not None:
+            kept &= moments >= self.start
+        if self.end is not None:
+            kept &= moments < self.end
+        return kept
+
+
+@dataclass
+class Keyed:
+    """The store of a key, its candidates, and what its partitions are called."""
+
+    store: Ordered
+    candidates: Candidates
+    names: Callable[[], list[str]]
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names())}
+
+    @cached_property
+    def place_of(self) -> np.ndarray:
+        """int64[n]: row -> place, -1 for rows that are in no partition."""
+        places = np.full(self.candidates.columns.events.count, -1, np.int64)
+        places[self.store.row] = np.arange(self.store.count)
+        return places
 
 
 class Evaluation:
     """Evaluates queries over one table of events. timers: the moments of all timers that matches bind."""
 
-    def __init__(self, columns: EventColumns, limit: int) -> None:
+    def __init__(self, columns: EventColumns) -> None:
         self.columns = columns
         self.events = columns.events
-        self.limit = limit
         self.timers: list[int] = []
         self._timer_numbers: dict[int, int] = {}
-        self._cells: dict[str, list[Any]] = {}
-        self._stores: dict[Any, tuple[Ordered, list[str]]] = {}
+        self._keyed: dict[Any, Keyed] = {}
 
-    def matches(self, checked: CheckedQuery, within: Range, consumed: dict[str, Consumed]) -> Iterator[Found]:
-        store, names = self.store(checked)
-        task, places = self._task(checked, store)
-        ids = self.events.event_id
-        tie = self.events.tie
-        starts, ends = store.start.tolist(), store.end.tolist()
-        rows = store.row
-        for number, name in enumerate(names[: len(store.offsets) - 1]):
-            low, high = int(store.offsets[number]), int(store.offsets[number + 1])
-            own = [
-                {
-                    position: found[np.searchsorted(found, low) : np.searchsorted(found, high)].tolist()
-                    for position, found in branch.items()
-                }
-                for branch in places
-            ]
-            part = Partition(own, starts, ends, Scope(None, None))
-            part.scope = self._scope(part, rows)
+    def matches(
+        self, checked: CheckedQuery, within: Range, consumed: dict[str, Consumed], limit: int
+    ) -> Iterator[Found]:
+        """consumed: partition -> what it consumed; is brought up to date."""
+        keyed = self.keyed(checked)
+        task = build(checked, keyed.candidates, self.columns)
+        detected = self._detected()
+        taken = self._taken(checked, task, keyed, consumed)
+        found = chunks(task, within.start, within.end, limit, taken, detected, lambda part: keyed.names()[part])
+        if task.post:
+            yield from self._selected(checked, task, keyed, found, within, consumed, detected)
+            return
+        for chunk in found:
+            yield self._found(checked, task, chunk)
+        self._consumed(checked, task, keyed, taken, consumed)
 
-            def lasting(event: int, part: Partition = part) -> tuple[int, int, int, int, str]:
-                end, start, timer, position = part.key(event)
-                if timer:
-                    return end, start, 1, position, ""
-                row = int(rows[event])
-                return end, start, 0, -(2**63) if tie is None else int(tie[row]), ids[row].as_py()
+    # ------------------------------------------------------------ stores
 
-            order_of = Order(part.key, lasting, lambda event: ids[int(rows[event])].as_py(), lambda event: ends[event])
-            taken = None if checked.query.consume == "none" else consumed.setdefault(name, Consumed())
-            found = self._answers(checked, task, part, name, within if taken is not None else Range(None, None))
-            for chosen in select(checked.query, found, order_of, taken):
-                match = self._match(checked, task, part, rows, chosen, name)
-                if within.holds(match.detection):
-                    yield match
-
-    def _answers(self, checked: CheckedQuery, task: Task, part: Partition, name: str, within: Range) -> list[Answer]:
-        """All answers of the partition; a CONSUME query's only inside the range, since only those consume."""
-        found: list[Answer] = []
-        for answer in answers(task, part):
-            if within.holds(answer.end):
-                found.append(answer)
-                if len(found) > self.limit:
-                    raise LimitError(
-                        f"query {checked.query.id}: more than {self.limit} answers in partition {name or '(all)'}; "
-                        f"narrow its conditions or its WITHIN, or raise the limit on answers per partition"
-                    )
-        return found
-
-    def store(self, checked: CheckedQuery) -> tuple[Ordered, list[str]]:
-        """The events in partition and event order, and the partitions' names."""
+    def keyed(self, checked: CheckedQuery) -> Keyed:
+        """The events in partition and event order, by the query's key."""
         mark = (checked.key, checked.key_values)
-        if mark not in self._stores:
-            self._stores[mark] = self._ordered(checked)
-        return self._stores[mark]
+        if mark not in self._keyed:
+            store, names = self._ordered(checked)
+            self._keyed[mark] = Keyed(store, Candidates(store, self.columns), names)
+        return self._keyed[mark]
 
-    def _ordered(self, checked: CheckedQuery) -> tuple[Ordered, list[str]]:
+    def _ordered(self, checked: CheckedQuery) -> tuple[Ordered, Callable[[], list[str]]]:
         if not checked.key:
-            return order(self.events), [""]
-        vectors = [self.columns.attribute(name) for name in checked.key]
-        codes = key_codes([_plain(vector) for vector in vectors])
-        for vector, wanted in zip(vectors, checked.key_values, strict=True):
+            return order(self.events), lambda: [""]
+        arrays = [
+            self.events.attribute(name) if name == "source" else _plain(self.columns.attribute(name))
+            for name in checked.key
+        ]
+        codes = key_codes(arrays)
+        for name, wanted in zip(checked.key, checked.key_values, strict=True):
             if wanted is not None:
-                same, valid = compare("=", vector, constant(wanted, len(codes)))
+                same, valid = compare("=", self.columns.attribute(name), constant(wanted, len(codes)))
                 codes = np.where(same & valid, codes, -1).astype(np.int32)
-        kept = np.unique(codes[codes >= 0])
-        codes = np.where(codes >= 0, np.searchsorted(kept, np.maximum(codes, 0)), -1).astype(np.int32)
+        if any(wanted is not None for wanted in checked.key_values):
+            kept = np.unique(codes[codes >= 0])
+            codes = np.where(codes >= 0, np.searchsorted(kept, np.maximum(codes, 0)), -1).astype(np.int32)
         store = order(self.events, codes)
-        firsts = store.row[store.offsets[:-1]] if len(store.row) else np.zeros(0, np.int32)
-        texts = [vector.take(firsts).texts() for vector in vectors]
-        named = zip(*texts, strict=True)
-        return store, [", ".join(f"{k}={t}" for k, t in zip(checked.key, own, strict=True)) for own in named]
+        held: list[str] = []
 
-    def _task(self, checked: CheckedQuery, store: Ordered) -> tuple[Task, list[dict[int, np.ndarray]]]:
-        """Pushes what names one element alone into its candidates."""
-        flat = branches(checked)
-        left: list[tuple[Atom, ...]] = []
-        places: list[dict[int, np.ndarray]] = []
-        masks: dict[Any, np.ndarray] = {}
-        for branch in flat:
-            elements = _elements(branch)
-            owner = {element.variable: element for element in elements if element.variable is not None}
-            pushed: dict[int, list[Condition]] = {element.position: [] for element in elements}
-            rest: list[Atom] = []
-            for atom in branch.atoms:
-                names = variables(atom)
-                if len(names) == 1 and is_plain(atom) and (only := owner.get(next(iter(names)))) is not None:
-                    pushed[only.position].append(atom)
-                else:
-                    rest.append(atom)
-            left.append(tuple(rest))
-            places.append({e.position: self._candidates(e, pushed[e.position], store, masks) for e in elements})
-        return Task(checked, flat, tuple(left)), places
+        def names() -> list[str]:
+            if not held:
+                firsts = store.row[store.offsets[:-1]] if len(store.row) else np.zeros(0, np.int32)
+                texts = [self.columns.attribute(name).take(firsts).texts() for name in checked.key]
+                named = zip(*texts, strict=True)
+                held.extend(", ".join(f"{k}={t}" for k, t in zip(checked.key, own, strict=True)) for own in named)
+            return held
 
-    def _candidates(
-        self, element: Element, pushed: list[Condition], store: Ordered, masks: dict[Any, np.ndarray]
-    ) -> np.ndarray:
-        known = [code for code, name in enumerate(self.events.classes) if name in element.classes]
-        keep = np.isin(self.events.cls, known)
-        if element.filter is not None:
-            keep = keep & self.columns.mask(push_down(element.filter))
-        for condition in pushed:
-            keep = keep & self.columns.mask(condition)
-        if isinstance(element.quantity, Window):
-            for name in (element.quantity.same, element.quantity.different):
-                if name is not None:
-                    declared = self.columns.declared(name)
-                    keep = keep & self.columns.attribute(name).valid & (True if declared is None else declared)
-        return np.flatnonzero(keep[store.row])
+        return store, names
 
-    def _scope(self, part: Partition, rows: np.ndarray) -> Scope:
-        declared: dict[str, np.ndarray | None] = {}
-
-        def read(event: int, name: str) -> Any:
-            if event < 0:
-                moment = part.timers[-1 - event][0]
-                return Moment(moment) if name in _TIMES else timer_id(moment) if name == "event_id" else None
-            return self._cell(name)[rows[event]]
-
-        def declares(event: int, name: str) -> bool:
-            if event < 0:
-                return name in _TIMES or name == "event_id"
-            if name not in declared:
-                declared[name] = self.columns.declared(name)
-            mask = declared[name]
-            return mask is None or bool(mask[rows[event]])
-
-        return Scope(read, declares)
-
-    def _cell(self, name: str) -> list[Any]:
-        if name not in self._cells:
-            self._cells[name] = _python(self.columns.attribute(name))
-        return self._cells[name]
-
-    def _match(
-        self, checked: CheckedQuery, task: Task, part: Partition, rows: np.ndarray, chosen: list[Answer], name: str
-    ) -> Found:
-        query = checked.query
-        bound: dict[int, tuple[int, ...]] = {}
-        for answer in chosen:
-            for position, events in answer.events.items():
-                bound[position] = tuple(sorted({*bound.get(position, ()), *events}, key=part.key))
-        start, end = min(a.start for a in chosen), max(a.end for a in chosen)
-        if not checked.postponed:
-            detection = end
-        elif query.select == "all":
-            detection = start + (query.within_us or 0)
-        else:
-            detection = end + (query.within_us or 0)
-        names = {e.position: e.name for b in task.branches for e in _all_elements(b)}
-        variable = {e.position: e.variable for b in task.branches for e in _all_elements(b)}
-        many = {e.position for b in task.branches for e in _all_elements(b) if not _single(e)}
-        detection = max([detection, *self._detected(bound, rows)])
-        scope = Scope(
-            part.scope.read,
-            part.scope.declares,
-            {variable[p]: events for p, events in bound.items() if variable[p] is not None},
-            frozenset(variable[p] for p in many if variable[p] is not None),
-            lenient=True,
-        )
-        fields = {}
-        for (expression, field), (_, kind) in zip(query.returns, checked.fields, strict=True):
-            fields[field] = _returned(value(expression, scope), kind)
-        elements = tuple((names[p], tuple(self._number(part, rows, e) for e in bound[p])) for p in sorted(bound))
-        return Found(elements, start, end, detection, fields, name)
-
-    def _detected(self, bound: Mapping[int, Sequence[int]], rows: np.ndarray) -> list[int]:
-        """When those members were detected that are themselves matches."""
+    def _detected(self) -> np.ndarray | None:
+        """int64[n]: when those events were detected that are themselves matches."""
         if DETECTION not in self.columns.names:
-            return []
-        cells = self._cell(DETECTION)
-        times = [cells[rows[event]] for events in bound.values() for event in events if event >= 0]
-        return [time for time in times if time is not None]
+            return None
+        vector = self.columns.attribute(DETECTION)
+        return np.where(vector.valid, vector.data, _LOWEST).astype(np.int64)
 
-    def _number(self, part: Partition, rows: np.ndarray, event: int) -> int:
-        if event >= 0:
-            return int(rows[event])
-        moment = part.timers[-1 - event][0]
+    # ------------------------------------------------------------ consumption
+
+    def _taken(self, checked: CheckedQuery, task: Task, keyed: Keyed, consumed: dict[str, Consumed]) -> Taken:
+        consume = "none" if task.post else checked.query.consume
+        store = keyed.store
+        used = np.zeros(store.count if consume == "used" else 0, np.int64)
+        older = store.offsets[:-1].copy() if consume == "older" else np.zeros(0, np.int64)
+        parts = [(keyed.number_of[name], own) for name, own in consumed.items() if name in keyed.number_of] if (
+            consumed and consume != "none"
+        ) else []  # fmt: skip
+        if consume == "used":
+            pairs = [(part, event) for part, own in parts for event in own.used]
+            known = self.events.event_id.cast(pa.string())
+            rows = pc.index_in(pa.array([event for _, event in pairs], pa.string()), known)
+            for (part, _), row in zip(pairs, rows.to_pylist(), strict=True):
+                place = -1 if row is None else int(keyed.place_of[row])
+                if place >= 0 and store.offsets[part] <= place < store.offsets[part + 1]:
+                    used[place] = 1
+        for part, own in parts if consume == "older" else ():
+            if own.latest is not None:
+                places = range(int(store.offsets[part]), int(store.offsets[part + 1]))
+                latest = own.latest
+                older[part] = places.start + bisect_right(places, latest, key=lambda p: self._lasting(keyed, p))
+        return Taken(used, older)
+
+    def _consumed(
+        self, checked: CheckedQuery, task: Task, keyed: Keyed, taken: Taken, consumed: dict[str, Consumed]
+    ) -> None:
+        """Notes what the run has consumed."""
+        store = keyed.store
+        if checked.query.consume == "used":
+            places = np.unique(task.lists.place)
+            places = places[taken.used[places] > 1]
+            parts = np.searchsorted(store.offsets, places, side="right") - 1
+            ids = self.events.event_id.take(pa.array(store.row[places])).to_pylist()
+            names = keyed.names() if len(places) else []
+            for part, event, end in zip(parts.tolist(), ids, store.end[places].tolist(), strict=True):
+                consumed.setdefault(names[part], Consumed()).used[str(event)] = end
+        elif checked.query.consume == "older":
+            for part in np.flatnonzero(taken.older > store.offsets[:-1]).tolist():
+                own = consumed.setdefault(keyed.names()[part], Consumed())
+                last = self._lasting(keyed, int(taken.older[part]) - 1)
+                own.latest = last if own.latest is None else max(own.latest, last)
+
+    def _lasting(self, keyed: Keyed, place: int) -> Lasting:
+        """An event's place in event order, across runs."""
+        row = int(keyed.store.row[place])
+        tie = _LOWEST if self.events.tie is None else int(self.events.tie[row])
+        return (
+            int(keyed.store.end[place]), int(keyed.store.start[place]), 0, tie, str(self.events.event_id[row].as_py())
+        )  # fmt: skip
+
+    # ------------------------------------------------------------ matches
+
+    def _found(self, checked: CheckedQuery, task: Task, chunk: Chunk) -> Found:
+        member = chunk.member
+        if len(chunk.moment):
+            numbers = np.asarray([self._timer(moment) for moment in chunk.moment.tolist()], np.int64)
+            timer = member < 0
+            member = member.copy()
+            member[timer] = self.events.count + numbers[-1 - member[timer]]
+        empty = {
+            position: (chunk.groupings & sum(1 << number for number in numbers)) != 0
+            for position, numbers in _groupings(task).items()
+        }
+        return self._with_fields(checked, chunk.offsets, chunk.element, member, chunk.detection, empty)
+
+    def _with_fields(
+        self, checked: CheckedQuery, offsets: np.ndarray, element: np.ndarray, member: np.ndarray,
+        detection: np.ndarray, empty: dict[int, np.ndarray],
+    ) -> Found:  # fmt: skip
+        flat = Flat(offsets, element, member, np.asarray(self.timers, np.int64), empty)
+        fields: dict[str, Vector] = {}
+        if checked.query.returns:
+            positions = {e.variable: e.position for e in elements(checked.query.pattern) if e.variable is not None}
+            fields = returned(checked, positions, flat, self.columns)
+        return Found(flat, detection, fields)
+
+    def _timer(self, moment: int) -> int:
         if moment not in self._timer_numbers:
             self._timer_numbers[moment] = len(self.timers)
             self.timers.append(moment)
-        return self.events.count + self._timer_numbers[moment]
+        return self._timer_numbers[moment]
+
+    # ------------------------------------------------------------ selection after the search
+
+    def _selected(
+        self, checked: CheckedQuery, task: Task, keyed: Keyed, found: Iterator[Chunk], within: Range,
+        consumed: dict[str, Consumed], detected: np.ndarray | None,
+    ) -> Iterator[Found]:  # fmt: skip
+        """SELECT and CONSUME of answers whose completing member is known only now, partition by partition."""
+        by_part: dict[int, list[Answer]] = {}
+        for chunk in found:
+            for answer in _answers(chunk, task, keyed):
+                first = next(e for events in answer.events.values() for e in events if isinstance(e, int))
+                by_part.setdefault(int(task.store.part[first]), []).append(answer)
+        offsets, element, member, detection = [0], [], [], []
+        empty: dict[int, list[bool]] = {position: [] for position in _groupings(task)}
+        for part in sorted(by_part):
+            name = keyed.names()[part]
+            taken = None if checked.query.consume == "none" else consumed.setdefault(name, Consumed())
+            own = by_part[part]
+            if taken is not None:  # only matches that are detected in the range consume
+                kept = within.holds(np.asarray([answer.end for answer in own], np.int64))
+                own = [answer for answer, keep in zip(own, kept.tolist(), strict=True) if keep]
+            for chosen in select(checked.query, own, self._keys(keyed), taken):
+                bound = _united(chosen, self._keys(keyed).key)
+                rows = [e for events in bound.values() for e in events if isinstance(e, int)]
+                when = _detection(checked, chosen)
+                if detected is not None:
+                    when = max([when, *detected[keyed.store.row[rows]].tolist()])
+                for position, events in sorted(bound.items()):
+                    for event in events:
+                        element.append(position - 1)
+                        member.append(
+                            int(keyed.store.row[event])
+                            if isinstance(event, int)
+                            else self.events.count + self._timer(event[0])
+                        )
+                offsets.append(len(member))
+                detection.append(when)
+                for position, bound_there in empty.items():
+                    bound_there.append(position in bound)
+        if not detection:
+            return
+        every = self._with_fields(
+            checked, np.asarray(offsets, np.int64), np.asarray(element, np.int32), np.asarray(member, np.int32),
+            np.asarray(detection, np.int64), {position: np.asarray(own, bool) for position, own in empty.items()},
+        )  # fmt: skip
+        yield every.within(within)
+
+    def _keys(self, keyed: Keyed) -> Keys:
+        return Keys(self, keyed)
 
 
-def _returned(result: Any, kind: str) -> Any:
-    return float(result) if kind == "float" and isinstance(result, int) and not isinstance(result, bool) else result
+@dataclass(frozen=True)
+class Keys:
+    """Event order inside the store (`key`), across runs (`lasting`), ids and ends of events. An event is its place, a
+    timer (moment, position)."""
+
+    evaluation: Evaluation
+    keyed: Keyed
+
+    def key(self, event: Any) -> Key:
+        if isinstance(event, int):
+            return int(self.keyed.store.end[event]), int(self.keyed.store.start[event]), 0, event
+        return event[0], event[0], 1, event[1]
+
+    def lasting(self, event: Any) -> Lasting:
+        if isinstance(event, int):
+            return self.evaluation._lasting(self.keyed, event)
+        return event[0], event[0], 1, event[1], ""
+
+    def event_id(self, event: int) -> str:
+        return str(self.evaluation.events.event_id[int(self.keyed.store.row[event])].as_py())
+
+    def end(self, event: int) -> int:
+        return int(self.keyed.store.end[event])
 
 
-def _single(element: Any) -> bool:
-    return not isinstance(element, Element) or isinstance(element.quantity, One)
+def _groupings(task: Task) -> dict[int, set[int]]:
+    """Position of a group -> the groupings that have it."""
+    found: dict[int, set[int]] = {}
+    for branch, number in zip(task.branches, task.shape.grouping.tolist(), strict=True):
+        for place in branch.groups:
+            found.setdefault(place.element.position, set()).add(number)
+    return found
 
 
-def _elements(branch: Branch) -> list[Element]:
-    """Every element of a branch that reads events: slots once each, groups and negated ones."""
-    own = {slot.element.position: slot.element for slot in branch.slots if isinstance(slot.element, Element)}
-    return [*own.values(), *(g.element for g in branch.groups), *(n.element for n in branch.negations)]
+def _answers(chunk: Chunk, task: Task, keyed: Keyed) -> Iterator[Answer]:
+    place_of = keyed.place_of
+    for number, branch_number in enumerate(chunk.branch.tolist()):
+        branch = task.branches[branch_number]
+        low, high = int(chunk.offsets[number]), int(chunk.offsets[number + 1])
+        events: dict[int, tuple[Any, ...]] = {place.element.position: () for place in branch.groups}
+        for at in range(low, high):
+            position, member = int(chunk.element[at]) + 1, int(chunk.member[at])
+            event = int(place_of[member]) if member >= 0 else (int(chunk.moment[-1 - member]), position)
+            events[position] = (*events.get(position, ()), event)
+        ordered = Keys(None, keyed)  # type: ignore[arg-type]
+        grouped = [place.element.position for place in branch.groups]
+        slots = sorted({slot.element.position for slot in branch.slots})
+        everybody = [event for own in events.values() for event in own]
+        keys = [ordered.key(event) for event in everybody]
+        yield Answer(
+            branch_number, events, tuple(event for position in slots for event in events[position]),
+            tuple(events[position] for position in grouped),
+            min(key[1] for key in keys), max(key[0] for key in keys), max(keys),
+        )  # fmt: skip
 
 
-def _all_elements(branch: Branch) -> list[Any]:
-    return [*(slot.element for slot in branch.slots), *(place.element for place in branch.groups)]
+def _united(chosen: list[Answer], key: Callable[[Any], Key]) -> dict[int, tuple[Any, ...]]:
+    bound: dict[int, tuple[Any, ...]] = {}
+    for answer in chosen:
+        for position, events in answer.events.items():
+            bound[position] = tuple(sorted({*bound.get(position, ()), *events}, key=key))
+    return bound
+
+
+def _detection(checked: CheckedQuery, chosen: list[Answer]) -> int:
+    start, end = min(answer.start for answer in chosen), max(answer.end for answer in chosen)
+    if not checked.postponed:
+        return end
+    return (start if checked.query.select == "all" else end) + (checked.query.within_us or 0)
+
+
+def elements(pattern: Pattern) -> list[Element | Timer]:
+    """Every element and timer in reading order."""
+    if isinstance(pattern, TimerAfter):
+        return [*elements(pattern.part), pattern]
+    parts = getattr(pattern, "parts", None)
+    return [pattern] if parts is None else [e for part in parts for e in elements(part)]  # type: ignore[list-item]
 
 
 def _plain(vector: Vector) -> pa.Array:
@@ -271,11 +382,4 @@ def _plain(vector: Vector) -> pa.Array:
     return pa.array(vector.data, mask=~vector.valid)
 
 
-def _python(vector: Vector) -> list[Any]:
-    valid = vector.valid.tolist()
-    data: list[Any] = vector.data.tolist()
-    if vector.type == "string":
-        data = [vector.words[code] if ok else None for code, ok in zip(data, valid, strict=True)]
-    elif vector.type == "timestamp":
-        data = [Moment(us) for us in data]
-    return [x if ok else None for x, ok in zip(data, valid, strict=True)]
+__all__ = ["DETECTION", "Evaluation", "Found", "Keyed", "Range", "elements"]

@@ -81,6 +81,30 @@ class _Members:
     classes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Described:
+    """n answers with what follows from their members: query int32, start, end, detection int64, one, two uint64 (the
+    lanes of match_id) [n]; offsets int64[n+1], name (code of the element) and member int32[k]; what the codes mean."""
+
+    query: np.ndarray
+    offsets: np.ndarray
+    name: np.ndarray
+    member: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    detection: np.ndarray
+    one: np.ndarray
+    two: np.ndarray
+    members: _Members
+    ids: pa.Array
+    names: pa.Array
+
+    def match_ids(self, rows: np.ndarray) -> pa.Array:
+        """The match_id of each of these answers."""
+        places = np.arange(0, 32 * len(rows) + 1, 32, dtype=np.int32)
+        return _strings(len(rows), places, hex_ids(rows, self.one, self.two))
+
+
 def matches_table(
     events: Events,
     answers: Sequence[Answers],
@@ -92,13 +116,52 @@ def matches_table(
     answers = [chunk for chunk in answers if len(chunk.query)]
     if not answers:
         return SCHEMA.empty_table()
+    own = describe(events, answers, ids, elements, timers)
+    order = _order(own.query, len(ids), (own.detection, own.end, own.start, _signed(own.one), _signed(own.two)))
+    fields = _fields(answers)
+    members = own.members
+    id_text, name_text, class_text = own.ids, own.names, text(members.classes)
+    batches = []
+    for rows in _slices(order, own.offsets):
+        lists, codes, rows_of = gather_members(rows, own.offsets, own.name, own.member)
+        starts = gather(rows_of, members.start)
+        parts = [
+            _strings(len(codes), *coded_strings(codes, codes[:0], where(name_text))),
+            _strings(len(codes), *coded_strings(rows_of, members.cls, where(class_text))),
+            _strings(len(codes), *picked_strings(rows_of, where(members.ids))),
+            _moments(starts),
+            _moments(starts if members.start is members.end else gather(rows_of, members.end)),
+        ]
+        list_type = SCHEMA.field("members").type
+        found = pa.ListArray.from_arrays(
+            pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type
+        )
+        columns = [
+            _strings(len(rows), *coded_strings(rows, own.query, where(id_text))),
+            own.match_ids(rows),
+            *(_moments(gather(rows, values)) for values in (own.start, own.end, own.detection)),
+            found,
+            _no_fields(len(rows)) if fields is None else fields.take(pa.array(rows)),
+        ]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+    return pa.Table.from_batches(batches, SCHEMA)
+
+
+def describe(
+    events: Events,
+    answers: Sequence[Answers],
+    ids: Sequence[str],
+    elements: Sequence[Sequence[str]],
+    timers: np.ndarray | None = None,
+) -> Described:
+    """Times and ids of answers, in the order given."""
     members = _members(events, timers)
     names = {name: code for code, name in enumerate(dict.fromkeys(name for slots in elements for name in slots))}
     base = np.cumsum([0, *(len(slots) for slots in elements)])[:-1].astype(np.int64)
     name_of = np.array([names[name] for slots in elements for name in slots], np.int32)
     query = _joined([np.asarray(chunk.query, np.int32) for chunk in answers])
-    offsets, name, member = _flat(answers, base, name_of)
-    id_text, name_text, class_text = text(tuple(ids)), text(tuple(names)), text(members.classes)
+    offsets, name, member = _flat(list(answers), base, name_of)
+    id_text, name_text = text(tuple(ids)), text(tuple(names))
     count = len(query)
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
@@ -126,32 +189,9 @@ def matches_table(
                 for a, e in zip(answers, ends, strict=True)
             ]
         )
-    order = _order(query, len(ids), (detection, end, start, _signed(one), _signed(two)))
-    fields = _fields(answers)
-    batches = []
-    for rows in _slices(order, offsets):
-        lists, codes, rows_of = gather_members(rows, offsets, name, member)
-        starts = gather(rows_of, members.start)
-        parts = [
-            _strings(len(codes), *coded_strings(codes, codes[:0], where(name_text))),
-            _strings(len(codes), *coded_strings(rows_of, members.cls, where(class_text))),
-            _strings(len(codes), *picked_strings(rows_of, where(members.ids))),
-            _moments(starts),
-            _moments(starts if members.start is members.end else gather(rows_of, members.end)),
-        ]
-        list_type = SCHEMA.field("members").type
-        found = pa.ListArray.from_arrays(
-            pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type
-        )
-        columns = [
-            _strings(len(rows), *coded_strings(rows, query, where(id_text))),
-            _strings(len(rows), np.arange(0, 32 * len(rows) + 1, 32, dtype=np.int32), hex_ids(rows, one, two)),
-            *(_moments(gather(rows, values)) for values in (start, end, detection)),
-            found,
-            _no_fields(len(rows)) if fields is None else fields.take(pa.array(rows)),
-        ]
-        batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
-    return pa.Table.from_batches(batches, SCHEMA)
+    return Described(
+        query, offsets, name, member, start, end, detection, one, two, members, id_text, name_text
+    )
 
 
 def timer_id(moment_us: int) -> str:

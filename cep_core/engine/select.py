@@ -8,12 +8,15 @@ consumed together (language contract, Matches).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any, Protocol
 
-from cep_core.engine.matcher import Answer, Key
 from cep_core.language.algebra import Query
+
+Key = tuple[int, int, int, int]  # end, start, 1 for a timer, place or position
+Lasting = tuple[int, int, int, int, str]  # end, start, 1 for a timer, tie or position, id
 
 
 @dataclass
@@ -22,17 +25,30 @@ class Consumed:
     (end, start, timer, tie, id)."""
 
     used: dict[str, int] = field(default_factory=dict)  # event id -> its end
-    latest: tuple[int, int, int, int, str] | None = None
+    latest: Lasting | None = None
 
 
 @dataclass(frozen=True)
-class Order:
+class Answer:
+    """events: element position -> its events in event order; groups too, possibly empty. listed: the events of slots in
+    pattern order. An event is its place in the store, a timer (moment, position)."""
+
+    branch: int
+    events: dict[int, tuple[Any, ...]]
+    listed: tuple[Any, ...]
+    groups: tuple[tuple[Any, ...], ...]
+    start: int
+    end: int
+    completing: Key
+
+
+class Order(Protocol):
     """Event order inside the store (`key`), across runs (`lasting`), ids and ends of events."""
 
-    key: Callable[[int], Key]
-    lasting: Callable[[int], tuple[int, int, int, int, str]]
-    event_id: Callable[[int], str]
-    end: Callable[[int], int]
+    def key(self, event: Any) -> Key: ...
+    def lasting(self, event: Any) -> Lasting: ...
+    def event_id(self, event: int) -> str: ...
+    def end(self, event: int) -> int: ...
 
 
 def select(query: Query, found: list[Answer], order: Order, consumed: Consumed | None) -> Iterator[list[Answer]]:
@@ -59,7 +75,7 @@ def select(query: Query, found: list[Answer], order: Order, consumed: Consumed |
 
 
 def _events(answer: Answer) -> list[int]:
-    return [event for events in answer.events.values() for event in events if event >= 0]
+    return [event for events in answer.events.values() for event in events if isinstance(event, int)]
 
 
 def _taken(query: Query, answer: Answer, order: Order, consumed: Consumed) -> bool:

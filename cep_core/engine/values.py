@@ -138,7 +138,7 @@ def compute(expression: Expression, count: int, leaf: Callable[[Expression], Vec
             case Arithmetic(operator=operator, left=left, right=right):
                 return _arithmetic(operator, value(left), value(right))
             case Call(name=name, arguments=arguments):
-                return _call(name, [value(argument) for argument in arguments], count)
+                return function(name, [value(argument) for argument in arguments], count)
             case _:
                 return leaf(node)
 
@@ -247,7 +247,8 @@ def _fits(operator: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> np.nd
     return fits
 
 
-def _call(name: str, given: list[Vector], count: int) -> Vector:
+def function(name: str, given: list[Vector], count: int) -> Vector:
+    """A function of the language over `count` rows."""
     first = given[0]
     valid = reduce(np.logical_and, (vector.valid for vector in given))
     with np.errstate(all="ignore"):

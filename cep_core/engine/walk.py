@@ -12,7 +12,7 @@ answers than a chunk holds is resumed by counting, so memory stays bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,9 +95,10 @@ def walk(
     ids: Sequence[str],
     limit: np.ndarray | None = None,
     chunk: int = CHUNK,
+    names: Callable[[], Sequence[str]] = lambda: (),
 ) -> Iterator[Answers]:
     """Matches whose completing event ends in [lo_us, hi_us). limit int64[queries]: most answers per query and
-    partition."""
+    partition; names: what the partitions are called, for errors."""
     points = events.start is events.end
     before = np.empty(len(events.row), np.int32)
     reach(events.offsets, events.row, events.start, events.end, _mode(network), before)
@@ -141,9 +142,10 @@ def walk(
             part_of,
         )
         if over >= 0:
+            called = names()
             raise LimitError(
-                f"query {ids[over]!r} has more than {limits[over]} answers in partition {part}: narrow its window "
-                f"or its conditions, use SELECT recent, or raise its limit"
+                f"query {ids[over]}: more than {limits[over]} answers in partition {called[part] if called else part}; "
+                f"narrow its conditions or its WITHIN, use SELECT recent, or raise its limit on answers per partition"
             )
         if found:
             yield Answers(query[:found], rows[:found])

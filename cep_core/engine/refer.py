@@ -1,0 +1,98 @@
+"""Matches as events: what a query that refers to another reads (language contract, Patterns).
+
+Enters: the matches of one query. Leaves: the table of events with them below.
+Always holds: class = the query's id, event_id = match_id, its times, its RETURN fields as attributes, its source where
+it tests [source], and when it was detected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.engine.evaluate import DETECTION, Found
+from cep_core.engine.load import Events
+from cep_core.engine.output import Answers, describe
+from cep_core.engine.values import Vector
+from cep_core.language.checked import CheckedQuery
+
+_ARROW = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "null": pa.string(),
+}
+
+
+def matches_as_events(
+    checked: CheckedQuery, events: Events, found: Sequence[Found], names: Sequence[str], timers: Sequence[int]
+) -> pa.Table:
+    """One row a match, with the columns of events that matches have."""
+    parts = []
+    for one in found:
+        flat = one.flat
+        zeros = np.zeros(flat.count, np.int32)
+        own = Answers(zeros, offsets=flat.offsets, slot=flat.element, member=flat.member, detection=one.detection)
+        known = describe(events, [own], [checked.query.id], [names], np.asarray(timers, np.int64))
+        rows = np.arange(flat.count)
+        columns: dict[str, Any] = {
+            "event_id": known.match_ids(rows),
+            "event_class": pa.array([checked.query.id] * flat.count, pa.string()),
+            "start_ts": pa.array(known.start),
+            "end_ts": pa.array(known.end),
+            DETECTION: pa.array(one.detection),
+        }
+        if "source" in checked.key:
+            is_event = np.flatnonzero(flat.member < events.count)
+            first = is_event[np.searchsorted(is_event, flat.offsets[:-1])]
+            columns["source"] = events.attribute("source").take(pa.array(flat.member[first]))
+        for name, kind in checked.fields:
+            columns[name] = _column(one.fields[name], _ARROW[kind])
+        parts.append(pa.table(columns))
+    if parts:
+        return pa.concat_tables(parts)
+    return pa.table({name: pa.array([], kind) for name, kind in event_columns(checked).items()})
+
+
+def event_columns(checked: CheckedQuery) -> dict[str, pa.DataType]:
+    """The columns of a query's matches as events; `source` is of the type that events have."""
+    plain = {"event_id": pa.string(), "event_class": pa.string(), "start_ts": pa.int64(), "end_ts": pa.int64()}
+    return {**plain, DETECTION: pa.int64(), **{name: _ARROW[kind] for name, kind in checked.fields}}
+
+
+def with_matches(table: pa.Table, matches: pa.Table) -> pa.Table:
+    """The events with the matches below them."""
+    if "ts" in table.column_names:
+        times = table.column("ts")
+        table = table.drop_columns("ts").append_column("start_ts", times).append_column("end_ts", times)
+    for name in matches.column_names:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table), matches.schema.field(name).type))
+    columns = {}
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        if name not in matches.column_names:
+            columns[name] = pa.nulls(len(matches), kind)
+        else:
+            column = matches.column(name)
+            columns[name] = column if pa.types.is_dictionary(kind) else column.cast(kind)
+    more = pa.table(columns)
+    plain = [
+        table.column(name).cast(field.type.value_type) if pa.types.is_dictionary(field.type) else table.column(name)
+        for name, field in zip(table.column_names, table.schema, strict=True)
+    ]
+    return pa.concat_tables([pa.table(plain, names=table.column_names), more], promote_options="permissive")
+
+
+def _column(vector: Vector, kind: pa.DataType) -> pa.Array:
+    if vector.type == "string":
+        words = pa.array(vector.words, pa.string())
+        return words.take(pa.array(vector.data, mask=~vector.valid)) if len(words) else pa.nulls(len(vector.data), kind)
+    if vector.type == "timestamp":
+        return pa.array(vector.data, pa.int64(), mask=~vector.valid).cast(kind)
+    return pa.array(vector.data, mask=~vector.valid).cast(kind)

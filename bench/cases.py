@@ -56,15 +56,15 @@ _TINY_W4 = {"events": 420, "queries": 3, "classes": 3, "values": 2}
 
 CASES: dict[str, Case] = {
     **{f"w1-{how}-{n}": _w1(n, how) for how in ("recent", "all") for n in (1, 10, 100, 1000)},
-    **{f"w1-{how}-5000": _w1(5000, how, repeat=2, peers=("duckdb",)) for how in ("recent", "all")},
+    **{f"w1-{how}-5000": _w1(5000, how, repeat=2, peers=("duckdb/coded",)) for how in ("recent", "all")},
     **{f"w1-{how}-{n}-sorted": _w1(n, how, ordered=True) for how in ("recent", "all") for n in (1, 100, 1000)},
     **{
-        f"w1-{how}-1000-{sources // 1000}k-sources": _w1(1000, how, sources=sources, peers=("duckdb",))
+        f"w1-{how}-1000-{sources // 1000}k-sources": _w1(1000, how, sources=sources, peers=("duckdb/coded",))
         for how in ("recent", "all")
         for sources in (10_000, 100_000)
     },
     "w1-recent-5000-alone": _w1(
-        5000, "recent", engines=("hindsight", "alone"), peers=("duckdb",), scale=0.1, why="5,000 calls take long"
+        5000, "recent", engines=("hindsight", "alone"), peers=("duckdb/coded",), scale=0.1, why="5,000 calls take long"
     ),
     **{f"store-{n}": _w1(n, shape="covered", engines=("prepared",)) for n in (1, 10, 100, 1000, 5000)},
     "w1c-and-1000": _w1(1000, shape="and"),
@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
     "w4-1200": Case(w4, {"queries": 1200}, _TINY_W4, peers=()),
     "w5-groups": Case(w5, {"shape": "groups"}, {"events": 1000}),
     "w5-nested": Case(w5, {"shape": "nested"}, {"events": 1000}),
-    "cold-start": _w1(100, sources=10, events=1000, engines=("cold",), peers=("duckdb",)),
+    "cold-start": _w1(100, sources=10, events=1000, engines=("cold",), peers=("duckdb/coded",)),
     "cold-start-negation": _w1(
         100, shape="negation", sources=10, events=1000, engines=("cold",), peers=("duckdb/anti",)
     ),

@@ -15,6 +15,11 @@ from bench.workloads import Workload
 
 PEERS: dict[str, dict[str, Callable[[Workload], pa.Table]]] = {
     "seq": {"duckdb": peers_duckdb.seq, "polars": peers_polars.seq},
+    "many seq": {
+        "duckdb": peers_duckdb.seq,
+        "duckdb/coded": peers_duckdb.seq_coded,
+        "polars": peers_polars.seq,
+    },
     "and": {"duckdb": peers_duckdb.and_},
     "or": {"duckdb": peers_duckdb.or_, "polars": peers_polars.or_},
     "negation": {

@@ -31,9 +31,18 @@ def pattern_table(workload: Workload) -> pa.Table:
 
 
 def seq(workload: Workload) -> pa.Table:
-    db = Tables(workload)
+    """One bucket join, from the last element to the first."""
+    return _seq(workload, Tables(workload))
+
+
+def seq_coded(workload: Workload) -> pa.Table:
+    """The same after keys and classes have become numbers."""
+    return _seq(workload, Tables(workload, coded=True))
+
+
+def _seq(workload: Workload, db: Tables) -> pa.Table:
+    joins = db.joins(list(range(db.size - 1, -1, -1)))
     last = db.size - 1
-    joins = db.joins(list(range(last, -1, -1)))
     where = ""
     if "less" in workload.facts:
         name, one, other = workload.facts["less"]
@@ -123,17 +132,18 @@ class Tables:
     One pattern is joined by literals: a table for each of its classes. More are joined through the table of patterns.
     """
 
-    def __init__(self, workload: Workload, patterns: pa.Table | None = None) -> None:
+    def __init__(self, workload: Workload, patterns: pa.Table | None = None, coded: bool = False) -> None:
         self.key = workload.key
         first = workload.patterns[0]
         self.size = len(first.classes)
+        self.patterns = "patterns"
         self.single = len(workload.patterns) == 1 and patterns is None
         self.q, self.w = (f"'{first.id}'", str(first.window_us)) if self.single else ("p.q", "p.w")
         widest = max(p.window_us for p in workload.patterns)
         wanted = pattern_table(workload) if patterns is None else patterns
         self.connection = connection(given=workload.events, patterns=wanted)
-        used = {workload.facts[part][0] for part in ("less", "returns") if part in workload.facts}
-        columns = ", ".join(["event_id", "event_class", "ts", *workload.key, *sorted(used)])
+        self.used = sorted({workload.facts[part][0] for part in ("less", "returns") if part in workload.facts})
+        columns = ", ".join(["event_id", "event_class", "ts", *workload.key, *self.used])
         run = self.connection.execute
         if self.single:
             for place, name in enumerate(first.classes):
@@ -146,12 +156,35 @@ class Tables:
                     f" union all select {columns}, b + 1 as b from late{place}"
                 )
             return
-        named = " union ".join(f"select c{place} from patterns" for place in range(self.size))
-        run(
-            f"create temp table events as select {columns}, ts // {widest} as b from given"
-            f" where event_class in ({named})"
-        )
+        named = " union ".join(f"select c{place} as name from patterns" for place in range(self.size))
+        if coded:
+            self._code(named, widest)
+        else:
+            run(
+                f"create temp table events as select {columns}, ts // {widest} as b from given"
+                f" where event_class in ({named})"
+            )
         run(f"create temp table early as from events union all select {columns}, b + 1 as b from events")
+
+    def _code(self, named: str, widest: int) -> None:
+        """events and patterns with numbers for the key and the classes."""
+        run = self.connection.execute
+        run(f"create temp table classes as select name, row_number() over ()::int as code from ({named})")
+        coded, joined = "event_id, classes.code as event_class, ts", "given join classes on event_class = name"
+        for name in self.key:
+            run(
+                f"create temp table {name}s as select {name} as name, row_number() over ()::int as code"
+                f" from (select distinct {name} from given)"
+            )
+            coded += f", {name}s.code as {name}"
+            joined += f" join {name}s on given.{name} = {name}s.name"
+        coded += "".join(f", {name}" for name in self.used)
+        run(f"create temp table events as select {coded}, (ts // {widest})::int as b from {joined}")
+        places = range(self.size)
+        codes = ", ".join(f"n{place}.code as c{place}" for place in places)
+        lookups = "".join(f" join classes n{place} on n{place}.name = g.c{place}" for place in places)
+        run(f"create temp table coded_patterns as select q, w, {codes} from patterns g{lookups}")
+        self.patterns = "coded_patterns"
 
     def late(self, place: int) -> str:
         return f"late{place}" if self.single else "events"
@@ -167,7 +200,7 @@ class Tables:
         return " and ".join(f"{one}.{name} = {other}.{name}" for name in self.key)
 
     def last(self, place: int) -> str:
-        joined = "" if self.single else f" join patterns p on e{place}.event_class = p.c{place}"
+        joined = "" if self.single else f" join {self.patterns} p on e{place}.event_class = p.c{place}"
         return f"{self.late(place)} e{place}{joined}"
 
     def joins(self, down: list[int], ties: bool = False) -> str:

@@ -91,11 +91,12 @@ def w1(
     ]
     if shape == "covered":
         patterns[0] = _covering(classes)
-    return Workload(_SHAPES.get(shape, shape), pa.table(columns), tuple(patterns), select=select, facts=_facts(shape))
+    seen = ("seq" if shape == "never" else shape) if queries == 1 else _SHAPES.get(shape, shape)
+    return Workload(seen, pa.table(columns), tuple(patterns), select=select, facts=_facts(shape))
 
 
-# What peers see of a shape: a sequence that cannot match is a sequence.
-_SHAPES = {"compared": "seq", "never": "seq", "groups": "many groups"}
+# What peers see of a shape where there are many patterns: a sequence that cannot match is a sequence.
+_SHAPES = {"seq": "many seq", "compared": "many seq", "never": "many seq", "groups": "many groups"}
 
 
 def _facts(shape: str) -> dict[str, Any]:

@@ -1,0 +1,69 @@
+"""The page of measured figures: `python -m bench.report FILE ... > docs/benchmarks.md`
+
+Enters: what `bench.engine --json` wrote, one file or several. Leaves: Markdown on standard output.
+Always holds: every number on the page is from those files; a ratio is between figures of one file.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.targets import OURS
+
+_HEAD = """# Benchmarks
+
+Measured by `python -m bench.engine` (cases in bench/cases.py, peers in bench/peers.py), and written here by
+`python -m bench.report`. Each figure is of a process of its own with one thread, from an Arrow table in memory to a
+table of matches, query texts included; seconds are CPU seconds, the best of the repeats; the peak is what the process
+held above its input. All engines of a case found the same matches. A peer's row is that of its fastest formulation.
+"""
+
+
+def page(runs: list[dict[str, Any]]) -> str:
+    return "\n".join([_HEAD, *(part for run in runs for part in _run(run))]).rstrip() + "\n"
+
+
+def _run(run: dict[str, Any]) -> list[str]:
+    machine = dict(run["machine"])
+    date, processor, cores = (machine.pop(name) for name in ("date", "processor", "cores"))
+    versions = ", ".join(f"{name} {number}" for name, number in machine.items())
+    lines = [f"## {date}", "", f"{processor}, {cores} cores; {versions}; {run['events']:,} events unless said.", ""]
+    if run["targets"]:
+        lines += ["| target | bound | measured | |", "|---|---:|---:|---|"]
+        lines += [_target(target) for target in run["targets"]]
+        lines.append("")
+    lines += ["| case | events | engine | seconds | events/s | answers | peak MB | times the best peer |"]
+    lines += ["|---|---:|---|---:|---:|---:|---:|---:|"]
+    for case in dict.fromkeys(result["case"] for result in run["results"]):
+        own = [r for r in run["results"] if r["case"] == case]
+        lines += [_result(r) for r in own if r["engine"] in OURS]
+        peers: dict[str, list[dict[str, Any]]] = {}
+        for result in own:
+            if result["engine"] not in OURS:
+                peers.setdefault(result["engine"].split("/")[0], []).append(result)
+        lines += [_result(min(tried, key=lambda r: r["seconds"] or float("inf"))) for tried in peers.values()]
+    return [*lines, ""]
+
+
+def _target(target: dict[str, Any]) -> str:
+    measured = "-" if target["measured"] is None else f"{target['measured']:.2f}"
+    reached = "reached" if target["reached"] else "**missed**"
+    return f"| {target['target']} | {target['bound']:g} | {measured} | {reached} |"
+
+
+def _result(result: dict[str, Any]) -> str:
+    if result["seconds"] is None:
+        return f"| {result['case']} | | {result['engine']} | failed: {result['failed']} | | | | |"
+    ratio = result.get("ratio_to_best_peer")
+    return (
+        f"| {result['case']} | {result['events']:,} | {result['engine']} | {result['seconds']:.3f}"
+        f" | {result['events_per_second']:,} | {result['answers']:,} | {result['peak_mb']:,}"
+        f" | {'' if ratio is None else f'{ratio:.2f}'} |"
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page([json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]))

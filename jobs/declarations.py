@@ -2,7 +2,7 @@
 
 Enters: the YAML files of conf/events. Leaves: `Declarations`, frozen values that jobs/primitives.py reads tables with.
 Always holds: every class is declared once, an attribute has one type whatever the class, every table that is named is
-declared. What needs a real table's columns is checked by `jobs.primitives.check_declarations`.
+declared. What needs a real table's columns is checked by `jobs.check.check_declarations`.
 Paper: plan-based-ced, 2.1: primitive events are what the user maps the history to.
 
     tables:                                # names for tables; relative paths are under the lake

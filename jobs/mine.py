@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from cep_core import errors
-from cep_core.errors import EventError, HindsightError, StateError
+from cep_core.errors import EventError, HindsightError, StateError, TableError
 from jobs import tables
 from jobs.calls import CHUNK_SCHEMA, MATCH_SCHEMA, Engine, Work, make_call, shared_engine, unpack
 from jobs.catalogue import Workload, load_workload
+from jobs.check import check_declarations
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
 from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives
@@ -42,6 +43,7 @@ from jobs.runs import (
     staging_path,
     write_manifest,
 )  # fmt: skip
+from jobs.spark_errors import SPARK_ERRORS, reason
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS
 
@@ -61,7 +63,8 @@ def mine(
     """One run: stage, validate, publish. A failure is a row of `runs` too."""
     manifest = stage_run(spark, settings, request, say=say, engine=engine)
     validate(manifest)
-    return publish_run(spark, settings, manifest.run_id, say)
+    with engine_errors():
+        return publish_run(spark, settings, manifest.run_id, say)
 
 
 def stage_run(
@@ -70,6 +73,7 @@ def stage_run(
 ) -> Manifest:  # fmt: skip
     """Mines into staging. The same run id again replaces what it left before."""
     workload = load_workload(settings, request.queries)
+    check_declarations(spark, settings, workload.declarations, workload.classes)
     for run_id in reconcile(spark, settings):
         say(f"run {run_id} was killed after it had published; its row in runs is written now")
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
@@ -88,9 +92,11 @@ def stage_run(
             keep = quarantined(settings, workload) if prepared else None
             manifest = _Run(spark, settings, request, workload, manifest, engine, say, keep).stage()
     except HindsightError as error:
-        record(spark, settings, manifest, "failed", str(error)[:2000])
+        with suppress(*SPARK_ERRORS, TableError):  # where nothing can be written, the reason is what matters
+            record(spark, settings, manifest, "failed", str(error)[:2000])
         raise
-    write_manifest(spark, settings, manifest)
+    with engine_errors():
+        write_manifest(spark, settings, manifest)
     return manifest
 
 
@@ -303,14 +309,13 @@ def remove(spark: SparkSession, path: str) -> None:
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
-    """What a worker refused on purpose, as the error that it is, without Spark's wrapping."""
-    from pyspark.errors import PySparkException
-
+    """What a worker refused on purpose, as the error that it is, without Spark's wrapping; and what Spark itself could
+    not do (a file that cannot be read, a full disk) in one sentence."""
     try:
         yield
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         found = re.findall(r"cep_core\.errors\.(\w+): (.*?)(?:\n\n|\Z)", str(error), re.DOTALL)
         if not found:
-            raise
+            raise TableError(f"the run could not go on: {reason(error)}") from error
         name, message = found[0]
         raise getattr(errors, name, HindsightError)(message.strip()) from None

@@ -35,12 +35,19 @@ def table_name(settings: Settings, name: str) -> str:
 
 def ensure_table(spark: SparkSession, settings: Settings, contract: Contract) -> DeltaTable:
     """The contract's table, made or grown where needed."""
+    from pyspark.errors import AnalysisException
+
     from jobs.spark_errors import SPARK_ERRORS
 
     fitted = (spark.sparkContext.applicationId, table_name(settings, contract.name), contract)
     try:
         if not table_exists(spark, settings, contract.name):
-            _create(spark, settings, contract)
+            try:
+                _create(spark, settings, contract)
+            except AnalysisException:
+                if settings.catalog or not _clear_cut_off(spark, _path(settings, contract.name)):
+                    raise
+                _create(spark, settings, contract)
             _FITTED.discard(fitted)
         table = open_table(spark, settings, contract.name)
         if fitted not in _FITTED:
@@ -158,6 +165,16 @@ def _create(spark: SparkSession, settings: Settings, contract: Contract) -> None
     if contract.partition_by:
         builder = builder.partitionedBy(*contract.partition_by)
     builder.execute()
+
+
+def _clear_cut_off(spark: SparkSession, path: str) -> bool:
+    """Whether there was the rest of a table whose making was cut off (a kill, a full disk); it is gone now. Delta
+    neither opens such a folder nor makes a table in it. Only a log without any commit counts as one."""
+    log = spark._jvm.org.apache.hadoop.fs.Path(f"{path}/_delta_log")  # type: ignore[union-attr]
+    files = log.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not files.exists(log) or any(s.isFile() and s.getPath().getName()[:1] != "." for s in files.listStatus(log)):
+        return False
+    return bool(files.delete(log, True))
 
 
 def _grow(spark: SparkSession, settings: Settings, contract: Contract, table: DeltaTable) -> None:

@@ -47,6 +47,7 @@ def range_flags(parser: argparse.ArgumentParser) -> None:
 def request_of(arguments: argparse.Namespace, spark: SparkSession, settings: Settings) -> Request:
     """The flags as a request; an open end of the range is that of the history."""
     from jobs.catalogue import load_workload
+    from jobs.check import check_declarations
     from jobs.inputs import input_versions
     from jobs.ranges import history_range, parse_moment, parse_us
     from jobs.runs import Request
@@ -55,8 +56,9 @@ def request_of(arguments: argparse.Namespace, spark: SparkSession, settings: Set
     as_of = parse_moment(arguments.as_of) if arguments.as_of else None
     start = parse_us(arguments.start) if arguments.start else None
     end = parse_us(arguments.end) if arguments.end else None
+    workload = load_workload(settings, queries)
+    check_declarations(spark, settings, workload.declarations, workload.classes)
     if start is None or end is None:
-        workload = load_workload(settings, queries)
         versions = input_versions(spark, settings, workload.declarations, workload.classes, as_of)
         first, last = history_range(spark, settings, workload, versions)
         start, end = (first if start is None else start), (last if end is None else end)

@@ -117,6 +117,15 @@ def test_a_place_that_cannot_be_written_is_said(spark: Any, lake: Settings) -> N
         tables.ensure_table(spark, replace(lake, lake="lake/occupied"), SMALL)
 
 
+def test_a_table_whose_making_was_cut_off_is_made_anew(spark: Any, lake: Settings) -> None:
+    log = Path(lake.in_lake("small/_delta_log"))
+    log.mkdir(parents=True)
+    (log / ".00000000000000000000.json.tmp").write_bytes(b"")
+    assert not tables.table_exists(spark, lake, "small")
+    tables.append(spark, lake, SMALL, rows(spark, ("2026-01-01", 1)))
+    assert tables.read(spark, lake, "small").count() == 1
+
+
 def test_a_full_disk_is_said(spark: Any, lake: Settings) -> None:
     """/dev/full answers every write as a full disk does."""
     from jobs.spark_errors import reason

@@ -139,10 +139,10 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
             return _round(x, 0)
         case "round", [x, int(digits)]:
             return _round(x, digits)
-        case "floor", [x]:
-            return plain(math.floor(x))  # type: ignore[arg-type]
-        case "ceil", [x]:
-            return plain(math.ceil(x))  # type: ignore[arg-type]
+        case "floor" | "ceil", [int(x) | float(x)]:
+            if math.isinf(x):
+                raise Overflow(f"{name} of {x} does not fit 64 bits")
+            return plain(math.floor(x) if name == "floor" else math.ceil(x))
         case "sqrt", [x]:
             return None if x < 0 else math.sqrt(x)  # type: ignore[operator, arg-type]
         case "lower", [str(x)]:

@@ -60,9 +60,11 @@ def random_case(seed: int, size: int = 14) -> RandomCase:
     rng = Random(seed)
     span_s = rng.choice((6, 10, 20))
     base_us = rng.choice(BASES_US)
+    stretch = 3 if rng.random() < 0.15 else 1  # a history that is long against the windows
     schema = _schema(rng)
     present = rng.sample(CLASSES, rng.choice((2, 2, 3, 4)))
-    events = tuple(_events(rng, schema, present, base_us, span_s, rng.randint(min(6, size), size)))
+    count = rng.randint(min(6, size), size) * stretch
+    events = tuple(_events(rng, schema, present, base_us, span_s * stretch, count))
     queries: dict[str, q.Query] = {}
     declared = {name: (*attributes, "source") for name, attributes in schema.items()}
     sources, late = set(CLASSES), set[str]()
@@ -82,7 +84,7 @@ def random_case(seed: int, size: int = 14) -> RandomCase:
         referred = {c for node in walk(query.pattern) if isinstance(node, q.Element) for c in node.classes}
         if is_late(query.pattern) or referred & late:
             late.add(name)
-    start, end = _range(rng, queries, base_us, span_s)
+    start, end = _range(rng, queries, base_us, span_s * stretch)
     texts = {name: format_query(query) for name, query in queries.items()}
     return RandomCase(seed, events, texts, schema, features_of(queries, events, schema, start, end), start, end)
 
@@ -124,24 +126,24 @@ def _events(
     rng: Random, schema: Schema, present: list[str], base_us: int, span_s: int, count: int
 ) -> Iterator[dict[str, Any]]:
     interval, ties, fine = rng.random() < 0.3, rng.random() < 0.3, rng.random() < 0.3
-    sources = rng.choice((("s1",), ("s1", "s2"), ("s1", "s2", None)))
+    sources = rng.choice((("s1",), ("s1", "s2"), ("s1", "s2", None), ("s1", "s2", "s3", "s4")))
     nulls = rng.choice((0.0, 0.1, 0.3))
-    names = rng.sample(range(100, 999), count)
+    names = rng.sample(range(1, 1200), count)  # as texts they are not in the order of the numbers
     weights = [rng.choice((1, 2, 3)) for _ in present]
     for name in names:
         event_class = rng.choices(present, weights)[0]
         start = base_us + (rng.randint(0, span_s * SECOND) if fine else rng.randint(0, span_s) * SECOND)
         length = rng.choice((0, 1, 1, 2, 4)) * SECOND if interval else 0
         values = {
-            "x": rng.randint(0, 2),
+            "x": rng.randint(0, 2) if rng.random() < 0.95 else -1,
             "y": rng.randint(0, 2),
             "f": rng.choice((0.0, 0.5, 1.0, 1.5, 2.0, float("nan"))),
-            "s": rng.choice(("p", "q", "r", "pq")),
+            "s": rng.choice(("p", "p", "q", "q", "r", "pq", "P", "", "é")),
             "k": rng.random() < 0.5,
             "t": EPOCH + timedelta(seconds=rng.randint(0, 3)),
         }
         yield {
-            "event_id": f"{event_class.lower()}{name}",
+            "event_id": f"{rng.choice((event_class.lower(), event_class.lower(), 'é'))}{name}",
             "source": rng.choice(sources),
             "event_class": event_class,
             "start_ts": start,

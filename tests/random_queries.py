@@ -28,6 +28,7 @@ class Makes:
     span_us: int
     plain: tuple[str, ...]  # classes that may be negated and grouped: all but postponed references
     base_us: int = 0  # where the data starts
+    timers: float = 0.1  # how many parts are timers
     left: int = 4  # elements that may still be made
     named: list[Named] = field(default_factory=list)
     count: int = 0
@@ -53,7 +54,8 @@ def random_query(
 ) -> q.Query:
     """One query. sources: the classes with a source; late: referred queries whose detection is postponed."""
     plain = tuple(c for c in declared if c not in late)
-    makes = Makes(rng, declared, span_us, plain, base_us, left=rng.choice((1, 2, 2, 3, 3, 4, 5)))
+    timers = rng.choice((0.05, 0.05, 0.1, 0.5))
+    makes = Makes(rng, declared, span_us, plain, base_us, timers, left=rng.choice((1, 2, 2, 3, 3, 4, 5)))
     pattern = _numbered(_outermost(makes))
     elements = list(_elements(pattern))
     classes = sorted({c for e in elements if isinstance(e, q.Element) for c in e.classes})
@@ -61,7 +63,7 @@ def random_query(
     single = isinstance(pattern, q.Element) and isinstance(pattern.quantity, q.One)
     within = None if single and rng.random() < 0.7 else _span(rng, span_us)
     select = rng.choice(("all", "all", "recent", "earliest", "merged"))
-    consume = rng.choice(("none", "none", "used", "older"))
+    consume = rng.choice(("none", "none", "used", "older") if timers < 0.5 else ("none", "used", "older"))
     if is_late(pattern) or any(c in late for c in classes):
         consume = "none"
     if any(c in late for c in classes):
@@ -125,17 +127,14 @@ def _part(makes: Makes) -> q.Pattern:
     """A positive part that is no group."""
     rng = makes.rng
     choice = rng.random()
-    if makes.left > 1 and choice < 0.07:
-        return _nested(makes, _seq(makes, outer=False))
-    if makes.left > 1 and choice < 0.14:
-        return _nested(makes, _and(makes, outer=False))
     if makes.left > 1 and choice < 0.20:
-        return _nested(makes, _or(makes))
+        made = _seq(makes, outer=False) if choice < 0.07 else _and(makes, outer=False) if choice < 0.14 else _or(makes)
+        return _nested(makes, made)
     if choice < 0.28:
         return _window(makes)
-    if choice < 0.33:
+    if choice < 0.28 + makes.timers / 2:
         return _after(makes)
-    if choice < 0.38:
+    if choice < 0.28 + makes.timers:
         return _timer(makes)
     return _one(makes)
 
@@ -245,11 +244,12 @@ def _window(makes: Makes) -> q.Element:
 
 def _timer(makes: Makes) -> q.Pattern:
     rng = makes.rng
+    makes.timers /= 2.5  # many EVERYs in one pattern bind each other in too many ways
     moment = makes.base_us + rng.randint(0, makes.span_us // SECOND) * SECOND
     variable = makes.variable("timer", ())
     if rng.random() < 0.4:
         return q.TimerAt(moment, variable, 0)
-    return q.TimerEvery(rng.choice((2, 3, 5)) * SECOND, variable, 0)
+    return q.TimerEvery(rng.choice((3, 4, 5)) * SECOND, variable, 0)
 
 
 def _after(makes: Makes) -> q.TimerAfter:

@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{codes}\n\n`hindsight <command> --help` says more about a command, with examples.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", metavar="<command>", required=True)
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="<command>", required=True)
     modules = [importlib.import_module(f"jobs.commands.{m.name}") for m in pkgutil.iter_modules(jobs.commands.__path__)]
     for module in sorted(modules, key=lambda m: (m.ORDER, m.__name__)):
         module.register(commands)

@@ -22,6 +22,7 @@ from jobs.names import did_you_mean
 
 SETTINGS_FILE = "conf/settings.yaml"
 PREFIX = "HINDSIGHT_"
+_NO_SETTINGS = ("PROJECT", "PROGRAM", "PYTHON")  # the folder; what the user typed; the interpreter for the set-up
 
 
 def _setting(default: Any, doc: str) -> Any:
@@ -147,7 +148,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, str]:
     known = {f.name for f in setting_fields()}
     found = {}
     for name, value in variables.items():
-        if not name.startswith(PREFIX) or name in (PREFIX + "PROJECT", PREFIX + "PYTHON"):
+        if not name.startswith(PREFIX) or name.removeprefix(PREFIX) in _NO_SETTINGS:
             continue
         key = name.removeprefix(PREFIX).lower()
         if key in known:

@@ -33,9 +33,9 @@ def tools(folder: Path, *names: str) -> Path:
     return folder
 
 
-def start(checkout: Path, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def start(checkout: Path, path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(checkout / "hindsight"), *arguments], capture_output=True, text=True, env={"PATH": str(path)}
+        [str(checkout / "hindsight"), *arguments], capture_output=True, text=True, env={"PATH": str(path), **variables}
     )
 
 
@@ -71,3 +71,46 @@ def test_a_finished_environment_is_not_touched(checkout: Path) -> None:
     again = start(checkout, path, "setup")
     assert again.returncode == 1  # it starts the set-up, and finds no Python on this PATH
     assert "Python 3.11 or newer is needed" in again.stderr
+
+
+def test_a_python_without_venv_is_told_which_package_brings_it(checkout: Path) -> None:
+    path = tools(checkout / "tools", "sh", "dirname", "cat")
+    (path / "python3").write_text(f'#!/bin/sh\n[ "$2" != venv ] || exit 1\nexec {sys.executable} "$@"\n')
+    (path / "python3").chmod(0o755)
+    refused = start(checkout, path, "setup")
+    assert refused.returncode == 1
+    assert "apt install python3-venv" in refused.stderr
+    assert not (checkout / ".venv/.hindsight-stamp").exists()
+
+
+def test_a_file_in_the_way_of_the_environment_is_told(checkout: Path) -> None:
+    (checkout / ".venv").write_text("a file")
+    path = tools(checkout / "tools", "sh", "dirname", "cat")
+    (path / "python3").symlink_to(sys.executable)
+    refused = start(checkout, path, "setup")
+    assert refused.returncode == 1
+    assert f"cannot make {checkout}/.venv" in refused.stderr
+    assert "see that the folder is writable and the disk not full" in refused.stderr
+
+
+def test_a_machine_that_reaches_no_package_index_is_told_so(checkout: Path) -> None:
+    path = tools(checkout / "tools", "sh", "dirname", "cat", "rm", "sleep")
+    (path / "python3").symlink_to(sys.executable)
+    refused = start(checkout, path, "setup", PIP_NO_INDEX="1", PIP_CONFIG_FILE="/dev/null")
+    assert refused.returncode == 1
+    assert "[2/4] packages" in refused.stderr
+    assert "The first time a package index must be reachable" in refused.stderr
+    assert not (checkout / ".venv/.hindsight-stamp").exists()
+
+
+def test_the_program_is_called_as_the_user_called_it(checkout: Path) -> None:
+    binaries = checkout / ".venv/bin"
+    binaries.mkdir(parents=True)
+    (binaries / "python").symlink_to(sys.executable)
+    (binaries / "hindsight").write_text('#!/bin/sh\necho "$HINDSIGHT_PROGRAM"\n')
+    (binaries / "hindsight").chmod(0o755)
+    text = (checkout / "pyproject.toml").read_bytes() + repr((str(checkout), sys.version_info[:2])).encode()
+    (checkout / ".venv/.hindsight-stamp").write_text(hashlib.sha256(text).hexdigest() + "\n")
+    path = tools(checkout / "tools", "sh", "dirname", "cat")
+    ran = subprocess.run(["./hindsight", "demo"], capture_output=True, text=True, cwd=checkout, env={"PATH": str(path)})
+    assert ran.stdout == "./hindsight\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ def run_demo(spark: SparkSession, settings: Settings, events: int, days: int, se
     results = {name: tables.table_name(settings, name) for name in ("composite_events", "runs")}
     for line in told_matches(load_catalogue(settings.path(settings.queries)), verdicts, samples):
         print(line)
-    for line in told_places(settings, raw, results):
+    for line in told_places(settings, raw, results, os.environ.get("HINDSIGHT_PROGRAM", "hindsight")):
         print(line)
     print(f"\n{told_end(verdicts)}")
     return OK if all(verdict.good for verdict in verdicts.values()) else FAILED

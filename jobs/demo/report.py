@@ -71,14 +71,14 @@ def told_sample(sample: Sample) -> list[str]:
     return lines
 
 
-def told_places(settings: Settings, raw: Mapping[str, str], results: Mapping[str, str]) -> list[str]:
-    """Where the tables are, and what to type next."""
+def told_places(settings: Settings, raw: Mapping[str, str], results: Mapping[str, str], program: str) -> list[str]:
+    """Where the tables are, and what to type next. `program` is what the user calls Hindsight by."""
     flag = f"--lake {settings.lake_path} " if settings.origin("lake") == "flag" else ""
     lines = ["", "Tables"]
     width = max(len(name) for name in (*raw, *results))
     lines += [f"  {name.ljust(width)}  {place}" for name, place in (*results.items(), *sorted(raw.items()))]
     lines += ["", "Three SQL queries to try"]
-    return lines + [f'  hindsight sql {flag}"{statement}"' for statement in SQL_TO_TRY]
+    return lines + [f'  {program} sql {flag}"{statement}"' for statement in SQL_TO_TRY]
 
 
 def told_end(verdicts: Mapping[str, Verdict]) -> str:

@@ -10,9 +10,11 @@ import pytest
 
 from jobs import tables
 from jobs.catalogue import load_workload
+from jobs.declarations import load_declarations
 from jobs.demo.demo import run_demo
 from jobs.demo.report import SQL_TO_TRY
 from jobs.exit_codes import FAILED, OK
+from jobs.inputs import read_table
 from jobs.views import make_views
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ def test_the_demo_finds_all_twice_alike_and_says_so_when_it_does_not(
 
     assert run_demo(spark, lake, EVENTS, DAYS, SEED) == OK
     first = capsys.readouterr().out
-    rows = _published(spark, lake)
+    rows = _contents(spark, lake)
+    match_ids = [row.match_id for row in tables.read(spark, lake, "composite_events").select("match_id").collect()]
+    assert len(match_ids) == len(set(match_ids)) > 0
     _tells_all(first, load_workload(lake).checked, lake)
 
     make_views(spark, lake, load_workload(lake).checked)
@@ -42,15 +46,19 @@ def test_the_demo_finds_all_twice_alike_and_says_so_when_it_does_not(
 
     assert run_demo(spark, lake, EVENTS, DAYS, SEED) == OK
     assert capsys.readouterr().out == first
-    assert _published(spark, lake) == rows
+    assert _contents(spark, lake) == rows
 
     _loosen(lake, "WITHIN 3 hours", "WITHIN 10 min")  # now shoplifting misses what was planted
     assert run_demo(spark, lake, EVENTS, DAYS, SEED) == FAILED
     assert "NOT all planted matches were found once: look at shoplifting" in capsys.readouterr().out
 
 
-def _published(spark: SparkSession, settings: Settings) -> list[str]:
-    return sorted(str(row) for row in tables.read(spark, settings, "composite_events").collect())
+def _contents(spark: SparkSession, settings: Settings) -> dict[str, list[str]]:
+    """The rows of every table of the lake: ours and the raw ones."""
+    ours = {name: tables.read(spark, settings, name) for name in ("composite_events", "runs", "state")}
+    declared = load_declarations(settings.path(settings.events)).tables
+    raw = {table.name: read_table(spark, settings, table) for table in declared}
+    return {name: sorted(str(row) for row in frame.collect()) for name, frame in (ours | raw).items()}
 
 
 def _tells_all(report: str, queries: object, settings: Settings) -> None:

@@ -52,7 +52,7 @@ def _w2(tiny_values: int = 20, **options: Any) -> Case:
     return Case(w2, options, {"events": 2000, "values": tiny_values})
 
 
-_TINY_W4 = {"events": 420, "queries": 3, "classes": 3, "values": 2}
+_TINY_W4 = {"events": 800, "queries": 3, "classes": 3, "values": 2}
 
 CASES: dict[str, Case] = {
     **{f"w1-{how}-{n}": _w1(n, how) for how in ("recent", "all") for n in (1, 10, 100, 1000)},

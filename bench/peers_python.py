@@ -41,7 +41,7 @@ def _consuming(q: str, a: list[dict], b: list[dict], c: list[dict], window_us: i
     times = [row["ts"] for row in seconds]
     used: set[str] = set()
     found = []
-    for third in c:
+    for third in (row for row in c if row["u"] < 10):
         low = third["ts"] - window_us
         for place in range(bisect_left(times, third["ts"]) - 1, -1, -1):
             second = seconds[place]

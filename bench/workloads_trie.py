@@ -2,8 +2,8 @@
 
 Enters: sizes. Leaves: a `Workload` of the shape `trie` (workloads.py).
 Always holds: each pattern links all its events, by an equality (the window with the second class), a range and an
-inequality (second and third class); one event in ten passes the filters of the first two classes, which is the paper's
-selectivity of 10%; each event is used by one match of a query at most. One event a millisecond.
+inequality (second and third class); one event in ten passes its class's filter, which is the paper's selectivity of
+10%; each event is used by one match of a query at most. One event a millisecond.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def w4(events: int, queries: int = 120, classes: int = 250, values: int = 4, see
                 f"q{number:04d}",
                 (a, b, c),
                 WINDOW_US,
-                f"PATTERN SEQ({a}(u < 10)[{SIZE}] a, {b}(u < 10) b, {c} c)"
+                f"PATTERN SEQ({a}(u < 10)[{SIZE}] a, {b}(u < 10) b, {c}(u < 10) c)"
                 f" WHERE a.x = b.x AND b.y < c.y AND b.z != c.z WITHIN {WINDOW} s SELECT recent CONSUME used",
             )
         )

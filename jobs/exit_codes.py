@@ -15,6 +15,9 @@ CONFLICT = 4
 STATE = 5
 INTERRUPTED = 130
 
+# Trying the same again gives the same: a scheduler need not.
+FINAL = frozenset({REFUSED, QUALITY, CONFLICT, STATE})
+
 MEANING = {
     OK: "done",
     FAILED: "failed while running (an absent or unreadable table, bad events, a limit): trying again may help",

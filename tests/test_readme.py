@@ -49,3 +49,12 @@ def test_the_folders_of_the_layout_exist() -> None:
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert "./hindsight test" in (PROJECT / ".ci/run").read_text(encoding="utf-8").splitlines()[-1]
     assert "./hindsight test " in README
+
+
+def test_links_and_paths_of_the_pages_lead_somewhere() -> None:
+    for page in (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for path in re.findall(r"\b((?:bench|cep_core|conf|dags|jobs|schemas|tests)/[\w/]+\.(?:py|yaml|md))\b", text):
+            assert (PROJECT / path).exists(), f"{page.name} names {path}"

@@ -35,6 +35,7 @@ from jobs.runs import (
     Manifest,
     Prepared,
     Request,
+    moment,
     new_run_id,
     now_us,
     record,
@@ -93,15 +94,12 @@ def _check_inputs(spark: SparkSession, settings: Settings, request: Request, say
     for name, source, classes in _sources(workload):
         rules = quality.rules(source.title)
         stored = source_frame(spark, settings, workload.declarations, source, versions)
-        rows = quality_rows.input_rows(stored, source, classes, bounds, rules)
+        rows = quality_rows.input_rows(stored, source, classes, bounds, rules, quality.sample_rows)
         mean = _mean(history.get((name, classes), [])[-rules.volume_runs :] if rules.volume_runs else [])
         suite = expected.input_suite(name, bounds, rules, mean)
         found = suites.run_suite(context, suite, rows, run_id, {"classes": classes, "hours": bounds.read_hours})
         count = max((outcome.rows for outcome in found), default=0)
         say(f"checked {counted(count, 'row')} of {name}")
-        one_in = _one_in(count, quality.sample_rows)
-        ids = quality_rows.ids(rows, one_in)
-        found += suites.run_suite(context, expected.id_suite(name, rules), ids, run_id, {"one_id_in": one_in})
         outcomes += found
         if rules.quarantine:
             aside[name] = set_aside(spark, settings, run_id, name, quality_rows.with_reasons(rows, rules), say)
@@ -137,20 +135,21 @@ def _check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, 
     outcomes = list(suites.run_suite(context, expected.schema_suite(table, columns, levels), stored.limit(0), run_id))
     if not suites.failures(outcomes):  # matches of another shape cannot be read any further
         staged = staged_matches(spark, settings, run_id)
+        low_us, high_us = quality_rows.stretch(staged, run_id, bounds, _one_in(manifest.rows_read, quality.sample_rows))
         events = read_primitives(
-            spark, settings, workload.declarations, workload.classes, (), bounds.read_from_us, bounds.to_us,
-            manifest.input_versions,
-        )  # fmt: skip
+            spark, settings, workload.declarations, workload.classes, (), low_us, high_us, manifest.input_versions
+        )
+        looked_up = {"from": moment(low_us), "to": moment(high_us)}
         facts = [expected.query_facts(workload.checked[name]) for name in workload.versions]
-        one_in = _one_in(manifest.rows_read, quality.sample_rows)
         limits = _limits(spark, settings, manifest, quality)
-        members = quality_rows.members(staged, events, workload.classes, one_in)
         for suite, rows, known in (
-            (expected.output_suite(table, bounds, levels), quality_rows.matches_with_facts(spark, staged, facts), {}),
-            (expected.match_suite(table, levels), quality_rows.match_ids(staged), {}),
-            (expected.member_suite(table, levels), members, {"one_id_in": one_in}),
+            (expected.output_suite(table, bounds, levels, facts),
+             quality_rows.matches_with_facts(spark, staged, facts), {}),
+            (expected.match_suite(table, levels), staged.select("match_id"), {}),
+            (expected.member_suite(table, levels),
+             quality_rows.members(staged, events, workload.classes, low_us, high_us), looked_up),
             (expected.count_suite(table, levels), quality_rows.match_counts(spark, manifest.matches, limits), {}),
-        ):
+        ):  # fmt: skip
             outcomes += suites.run_suite(context, suite, rows, run_id, known)
     say(f"checked {counted(manifest.found, 'staged match', 'staged matches')}")
     refused = _conclude(spark, settings, manifest, "output", context, outcomes, say)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 _UNIT_US: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _ROW = "__row"
+_BYTES_OF_A_ROW = 40  # in compressed columns, roughly
+_NO_SIZE = 2**60  # what Spark says of rows that are not in files is near 2**63
 
 
 def input_rows(
-    frame: DataFrame, source: EventSource, classes: Iterable[str], bounds: Bounds, rules: InputRules
-) -> DataFrame:
+    frame: DataFrame, source: EventSource, classes: Iterable[str], bounds: Bounds, rules: InputRules,
+    sample_rows: int | None = None,
+) -> DataFrame:  # fmt: skip
     """Rows of these classes that the run reads, or that no run ever would: without times, too early, in the future, or
-    ending before they start."""
+    ending before they start. About `sample_rows` of them (all where None) have a `sampled_id`."""
     first, last = _stored_time(frame, source.start), _stored_time(frame, source.end)
 
     def at(expression: str, moment_us: int) -> Column:
@@ -43,8 +46,25 @@ def input_rows(
         ends_here = (last >= at(source.end, read_from)) & (last < at(source.end, read_to))
         never = never | starts_here | ends_here
     future = last > at(source.end, bounds.now_us + rules.clock_skew_us)
-    rows = seen(frame.where(read | never | future), source, classes)
-    return rows.withColumn("known_ts", F.when(F.col("end_ts") <= bounds.now_us + rules.clock_skew_us, F.col("end_ts")))
+    looked_at = frame.where(read | never | future)
+    one_in = 1 if sample_rows is None else one_id_in(looked_at, sample_rows)
+    # By the id's hash, so that all rows of an id are in the sample or none. Events of several classes that one row
+    # gives are no copies.
+    number = F.xxhash64("event_class", "event_id")
+    sampled = F.col("event_id").isNotNull() & (F.pmod(number, F.lit(one_in)) == 0)
+    known = F.col("end_ts") <= bounds.now_us + rules.clock_skew_us
+    return seen(looked_at, source, classes).withColumns(
+        {"known_ts": F.when(known, F.col("end_ts")), "sampled_id": F.when(sampled, number)}
+    )
+
+
+def one_id_in(frame: DataFrame, sample_rows: int) -> int:
+    """What part of the ids gives about so many rows, judged by the size of the files behind the frame: counting them
+    would be a pass of its own."""
+    plan: Any = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+    sizes = [int(str(plan.apply(n).stats().sizeInBytes())) for n in range(plan.size())]
+    known = [size for size in sizes if size < _NO_SIZE]
+    return max(1, sum(known) // (_BYTES_OF_A_ROW * max(1, sample_rows)))
 
 
 def seen(frame: DataFrame, source: EventSource, classes: Iterable[str]) -> DataFrame:
@@ -57,8 +77,10 @@ def seen(frame: DataFrame, source: EventSource, classes: Iterable[str]) -> DataF
         packed, event_class = with_class(packed, source, chosen)
     else:
         event_class = F.expr(source.class_column).cast("string")
-        member = reduce(lambda a, b: a | b, (_is_of(source, c) for c in chosen))
-        packed = packed.where(member | event_class.isNull())
+        plain = [source.class_values[source.classes.index(c)] for c in chosen if c.where is None]
+        member = event_class.isNull() | event_class.isin(plain)
+        filtered = (_is_of(source, c) for c in chosen if c.where is not None)
+        packed = packed.where(reduce(lambda a, b: a | b, filtered, member))
     return packed.select(*_event_columns(frame, source, chosen, event_class), _ROW)
 
 
@@ -78,14 +100,6 @@ def usable(frame: DataFrame, source: EventSource, classes: Iterable[str], rules:
     return rows.where(f"NOT coalesce({bad}, false)").select(f"{_ROW}.*")
 
 
-def ids(rows: DataFrame, one_in: int) -> DataFrame:
-    """(id, copies) of one in so many ids, all rows of each: chosen by the id's hash, so copies stay together. Events of
-    several classes that one row gives are no copies."""
-    hashed = F.xxhash64("event_class", "event_id")
-    sampled = rows.where(F.col("event_id").isNotNull() & (F.pmod(hashed, F.lit(one_in)) == 0))
-    return sampled.groupBy(hashed.alias("id")).agg(F.count("*").alias("copies"))
-
-
 def matches_with_facts(spark: SparkSession, staged: DataFrame, facts: Iterable[QueryFacts]) -> DataFrame:
     """Staged matches, times also in microseconds, with what their queries promise as `fact_*`."""
     schema = (
@@ -98,21 +112,31 @@ def matches_with_facts(spark: SparkSession, staged: DataFrame, facts: Iterable[Q
     return staged.withColumns(times).join(known, "query_id", "left")
 
 
-def match_ids(staged: DataFrame) -> DataFrame:
-    """(match, copies): one row a match id."""
-    return staged.groupBy(F.xxhash64("match_id").alias("match")).agg(F.count("*").alias("copies"))
+def stretch(staged: DataFrame, run_id: str, bounds: Bounds, one_in: int) -> tuple[int, int]:
+    """[low, high): where in time members are looked up. One part in so many of what the run reads, from the start of a
+    match on, which another run id would choose otherwise; where all are looked up, or nothing matched, the whole."""
+    whole = (bounds.read_from_us, bounds.to_us)
+    if one_in == 1:
+        return whole
+    chosen = F.min_by(F.unix_micros("start_ts"), F.xxhash64("match_id", F.lit(run_id)))
+    low = staged.agg(chosen).collect()[0][0]
+    return whole if low is None else (low, low + (bounds.to_us - bounds.read_from_us) // one_in + 1)
 
 
-def members(staged: DataFrame, events: DataFrame, classes: Iterable[str], one_in: int) -> DataFrame:
-    """(event, found) of one in so many of the events that staged matches have as members, by the hash of class and id.
-    Members that are matches of another query, or timers, are no rows of a declared table."""
-    member = staged.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
-    chosen = member.select(F.xxhash64("m.event_class", "m.event_id").alias("event"))
-    chosen = chosen.where(F.pmod("event", F.lit(one_in)) == 0)
-    known = events.select(F.xxhash64("event_class", "event_id").alias("event"))
-    known = known.where(F.pmod("event", F.lit(one_in)) == 0)
-    known = known.distinct().withColumn("known", F.lit(True))
-    return chosen.distinct().join(known, "event", "left").select("event", F.col("known").isNotNull().alias("found"))
+def members(staged: DataFrame, events: DataFrame, classes: Iterable[str], low_us: int, high_us: int) -> DataFrame:
+    """(event, found): the events that staged matches have as members, of those that start in [low, high), each by its
+    class, id and times. Members that are matches of another query, or timers, are no rows of a declared table."""
+    touching = staged.where((F.unix_micros("start_ts") < high_us) & (F.unix_micros("end_ts") >= low_us))
+    member = touching.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
+    asked = member.select(
+        "m.event_class", "m.event_id", F.unix_micros("m.start_ts").alias("start_ts"),
+        F.unix_micros("m.end_ts").alias("end_ts"),
+    )  # fmt: skip
+    here = (F.col("start_ts") >= low_us) & (F.col("start_ts") < high_us)
+    event = F.xxhash64("event_class", "event_id", "start_ts", "end_ts").alias("event")
+    asked, known = (rows.where(here).select(event).distinct() for rows in (asked, events))
+    found = asked.join(known.withColumn("known", F.lit(True)), "event", "left")
+    return found.select("event", F.col("known").isNotNull().alias("found"))
 
 
 def match_counts(

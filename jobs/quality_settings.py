@@ -47,10 +47,10 @@ class OutputRules:
 
 @dataclass(frozen=True)
 class QualitySettings:
-    """sample_rows: the duplicate and member checks look at about so many ids; fewer are all looked at."""
+    """sample_rows: the duplicate and member checks look at about so many rows; fewer are all looked at."""
 
     data_docs: str = ".hindsight/data_docs"
-    sample_rows: int = 500_000
+    sample_rows: int = 50_000
     defaults: InputRules = _DEFAULT_INPUT
     tables: Mapping[str, InputRules] = field(default_factory=dict)
     outputs: OutputRules = field(default_factory=OutputRules)

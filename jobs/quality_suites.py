@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 
 from cep_core.errors import QualityError
 from jobs.runs import moment
-from schemas.expectations import Check, ColumnCheck, Level, RangeCheck, RowCheck, Suite
+from schemas.expectations import Check, ColumnCheck, Level, RangeCheck, RepeatCheck, RowCheck, Suite
 
 SITE = "hindsight"
 _PREFIX, _ROW, _ROWS = "breach_", "row", "rows"
@@ -75,6 +75,41 @@ class ColumnGreatest(_OnePass):
     @column_aggregate_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, column: Any, **kwargs: Any) -> Any:
         return F.max(column)
+
+
+class ColumnValues(_OnePass):
+    """The number of values that are not NULL."""
+
+    metric_name = "column.values_present"
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Any, **kwargs: Any) -> Any:
+        return F.count(column)
+
+
+class ColumnDifferentValues(_OnePass):
+    """The number of different values, exactly."""
+
+    metric_name = "column.values_different"
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Any, **kwargs: Any) -> Any:
+        return F.count_distinct(column)
+
+
+class ExpectFewRepeats(ColumnAggregateExpectation):
+    """At most a share of the rows that have a value repeat that of another row."""
+
+    share: float = 0.0
+    metric_dependencies = ("column.values_present", "column.values_different")
+    success_keys = ("share",)
+    args_keys = ("column", "share")
+
+    def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
+        rows = int(metrics["column.values_present"])
+        repeats = rows - int(metrics["column.values_different"])
+        details = {"repeats": repeats, "rows": rows}
+        return {"success": repeats <= self.share * rows, "result": {"observed_value": repeats, "details": details}}
 
 
 class ExpectFewBreaches(ColumnAggregateExpectation):
@@ -245,6 +280,8 @@ def _expectation(check: Check) -> Any:
     match check:
         case RowCheck():
             return ExpectFewBreaches(column=_PREFIX + check.name, share=check.share, **common)
+        case RepeatCheck():
+            return ExpectFewRepeats(column=check.column, share=check.share, **common)
         case ColumnCheck():
             return ExpectColumnSqlType(column=check.column, sql_type=check.type, **common)
         case RangeCheck(column=None):
@@ -259,8 +296,11 @@ def _outcome(suite: Suite, check: Check, found: Any, rows: int) -> Outcome:
     text = None if observed is None else str(observed)
     match check:
         case RowCheck():
-            breaches, text = int(observed), f"{int(observed):,}"
+            breaches, text = int(observed), _count(observed)
             expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows"
+        case RepeatCheck():
+            breaches, rows = int(observed), int(found.result["details"]["rows"])
+            text, expected = _count(observed), f"at most {check.share:.2%} of the rows"
         case ColumnCheck():
             column, expected = check.column, f"type {check.type}"
         case RangeCheck():

@@ -3,7 +3,7 @@
 Enters: what is known without looking at data: a declared table's attributes, a contract's columns, checked queries,
 the run's range and the settings of conf/quality.yaml.
 Leaves: `Suite` values, one per table looked at. jobs/quality_suites.py turns them into Great Expectations suites.
-Always holds: a check is one of the three kinds below and costs one aggregate in a single pass over its rows; its name
+Always holds: a check is one of the four kinds below and costs one aggregate in a single pass over its rows; its name
 is the key that conf/quality.yaml and `quality_results` use. This module imports neither Spark nor Great Expectations.
 """
 
@@ -31,6 +31,18 @@ class RowCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatCheck:
+    """At most `share` of the rows repeat a value that another row has. NULL is not looked at: so a column can hold a
+    sample."""
+
+    name: str
+    about: str
+    column: str
+    level: Level = "error"
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnCheck:
     """The column is there and has this Spark type."""
 
@@ -53,13 +65,12 @@ class RangeCheck:
     level: Level = "warning"
 
 
-Check = RowCheck | ColumnCheck | RangeCheck
+Check = RowCheck | RepeatCheck | ColumnCheck | RangeCheck
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The checks of one table in one role: `inputs`, `ids`, `schema`, `outputs`, `matches`, `members`,
-    `counts`."""
+    """The checks of one table in one role: `inputs`, `schema`, `outputs`, `matches`, `members`, `counts`."""
 
     role: str
     table: str
@@ -111,7 +122,8 @@ UNUSABLE = (
 def input_suite(table: str, bounds: Bounds, rules: InputRules, mean_rows_per_hour: float | None) -> Suite:
     """Checks of a declared table, seen as events before equal ids become one (jobs/quality_rows.py).
 
-    Besides an event's columns the rows have `bad_type`: a value of the row does not fit its declared type.
+    Besides an event's columns the rows have `bad_type`: a value of the row does not fit its declared type; `known_ts`:
+    its end, where that is not in the future; and `sampled_id`: a number for its class and id, where they are sampled.
     """
     checks: list[Check] = [*unusable_rows(rules)]
     future_us = bounds.now_us + rules.clock_skew_us
@@ -124,6 +136,8 @@ def input_suite(table: str, bounds: Bounds, rules: InputRules, mean_rows_per_hou
         low = mean_rows_per_hour * bounds.read_hours * rules.volume_low
         high = mean_rows_per_hour * bounds.read_hours * rules.volume_high
     checks.append(RangeCheck("volume", "the number of rows is near the mean of recent runs", low, high))
+    share = rules.duplicate_share
+    checks.append(RepeatCheck("duplicate_rate", "few rows repeat an id", "sampled_id", "warning", share))
     levels = dict(rules.levels)
     if rules.quarantine:
         # Their rows are set aside and counted: they no longer stand in the way of publishing.
@@ -147,14 +161,6 @@ def unusable_rows(rules: InputRules) -> tuple[RowCheck, ...]:
     )
 
 
-def id_suite(table: str, rules: InputRules) -> Suite:
-    """Checks of (event_id, copies), one row an id: the share of ids that stand in more than one row."""
-    check = RowCheck(
-        "duplicate_rate", "few ids stand in more than one row", "copies > 1", "warning", rules.duplicate_share
-    )
-    return Suite("ids", table, _levelled([check], rules.levels))
-
-
 def schema_suite(table: str, columns: Iterable[tuple[str, str]], levels: Mapping[str, Level]) -> Suite:
     """Checks of staged matches as they are stored: every column of the contract is there, with its type."""
     level = levels.get("schema", "error")
@@ -162,12 +168,12 @@ def schema_suite(table: str, columns: Iterable[tuple[str, str]], levels: Mapping
     return Suite("schema", table, _levelled(checks, levels))
 
 
-def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level]) -> Suite:
+def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level], facts: Iterable[QueryFacts]) -> Suite:
     """Checks of staged matches joined with the facts of their queries (`query_facts`)."""
     checks = [
         RowCheck("match_times", "a match lasts from its first member's start to its last one's end", NOT_ITS_MEMBERS),
         RowCheck("match_window", "no match is longer than its query's WITHIN", "end_us - start_us > fact_within_us"),
-        RowCheck("members_in_order", "members of a SEQ precede one another", MEMBERS_OUT_OF_ORDER),
+        RowCheck("members_in_order", "members of a SEQ are all there and precede one another", out_of_order(facts)),
         RowCheck(
             "detection_in_run",
             "every match is detected within the run's range and not before it ends",
@@ -183,14 +189,14 @@ def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level]) -> Sui
 
 
 def match_suite(table: str, levels: Mapping[str, Level]) -> Suite:
-    """Checks of (match, copies), one row a match id: each stands once."""
-    check = RowCheck("match_id_unique", "no match id stands twice", "copies > 1")
+    """Checks of (match_id), apart from the others: all ids are brought together, and nothing else should be."""
+    check = RepeatCheck("match_id_unique", "no match id stands twice", "match_id")
     return Suite("matches", table, _levelled([check], levels))
 
 
 def member_suite(table: str, levels: Mapping[str, Level]) -> Suite:
-    """Checks of (event_class, event_id, found): members of staged matches, looked up among their events."""
-    check = RowCheck("members_exist", "every member is an event of the input", "NOT found")
+    """Checks of (event, found): members of staged matches, looked up among the events of the input."""
+    check = RowCheck("members_exist", "every member is an event of the input, with its class and times", "NOT found")
     return Suite("members", table, _levelled([check], levels))
 
 
@@ -202,21 +208,34 @@ def count_suite(table: str, levels: Mapping[str, Level]) -> Suite:
     return Suite("counts", table, _levelled([check], levels))
 
 
-# A list of members has k entries; `<=>` and friends are avoided so that a NULL time is a breach of the schema only.
+# The conditions take `members.start_ts` and never `members` itself: so Spark compiles them and reads times alone, where
+# it would interpret `exists(members, m -> ..)` and read the ids too.
 NOT_ITS_MEMBERS = (
-    "size(members) = 0 OR exists(members, m -> m.start_ts > m.end_ts)"
-    " OR start_ts != array_min(transform(members, m -> m.start_ts))"
-    " OR end_ts != array_max(transform(members, m -> m.end_ts))"
+    "size(members.start_ts) = 0 OR start_ts != array_min(members.start_ts) OR end_ts != array_max(members.end_ts)"
+    " OR end_ts < array_max(members.start_ts)"
 )
-_NOT_BEFORE = "(a.end_ts > b.start_ts OR (a.end_ts = b.start_ts AND NOT fact_ties_ordered))"
-MEMBERS_OUT_OF_ORDER = (
-    "CASE fact_order"
-    " WHEN 'flat' THEN exists(zip_with(slice(members, 1, size(members) - 1), slice(members, 2, size(members) - 1),"
-    f" (a, b) -> {_NOT_BEFORE}), breach -> breach)"
-    " WHEN 'staged' THEN exists(members, a -> exists(members, b ->"
-    f" fact_stages[a.element] < fact_stages[b.element] AND {_NOT_BEFORE}))"
-    " ELSE false END"
-)
+
+
+def out_of_order(facts: Iterable[QueryFacts]) -> str:
+    """The condition for members that are not in the order that their query's text promises, for these queries."""
+    known = list(facts)
+    longest = max((len(f.stages) for f in known if f.order == "flat"), default=0)
+    cases = []
+    if longest:
+        pairs = [
+            _not_before(f"get(members.end_ts, {n - 1})", f"get(members.start_ts, {n})") for n in range(1, longest)
+        ]
+        cases.append(f"WHEN 'flat' THEN {' OR '.join(['size(members.start_ts) != size(fact_stages)', *pairs])}")
+    if any(f.order == "staged" for f in known):
+        cases.append(
+            "WHEN 'staged' THEN exists(members, a -> exists(members, b ->"
+            f" fact_stages[a.element] < fact_stages[b.element] AND {_not_before('a.end_ts', 'b.start_ts')}))"
+        )
+    return f"CASE fact_order {' '.join(cases)} ELSE false END" if cases else "false"
+
+
+def _not_before(end: str, start: str) -> str:
+    return f"({end} > {start} OR ({end} = {start} AND NOT fact_ties_ordered))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def test_where_the_text_promises_no_order_none_is_checked(text: str) -> None:
 
 def test_an_input_has_every_check_unless_one_is_off() -> None:
     every = {c.name for c in input_suite("t", BOUNDS, InputRules(levels={}, fresh_within_us=HOUR), None).checks}
-    assert every == set(INPUT_CHECKS) - {"duplicate_rate"}
+    assert every == set(INPUT_CHECKS)
     fewer = input_suite("t", BOUNDS, InputRules(levels={"volume": "off", "freshness": "off"}), None)
     assert not {"volume", "freshness"} & {c.name for c in fewer.checks}
 
@@ -89,7 +89,7 @@ def test_quarantine_makes_warnings_of_the_rows_that_it_sets_aside() -> None:
 
 
 def test_outputs_are_checked_by_name_and_level() -> None:
-    suite = output_suite("composite_events", BOUNDS, {"match_window": "warning", "members_in_order": "off"})
+    suite = output_suite("composite_events", BOUNDS, {"match_window": "warning", "members_in_order": "off"}, [])
     levels = {c.name: c.level for c in suite.checks}
     assert levels["match_window"] == "warning"
     assert "members_in_order" not in levels

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from jobs.declarations import DeclaredAttribute, EventClass, EventSource
-from jobs.quality_rows import ids, input_rows, usable, with_reasons
-from schemas.expectations import Bounds, InputRules, id_suite, input_suite
+from jobs.quality_rows import input_rows, one_id_in, usable, with_reasons
+from schemas.expectations import Bounds, InputRules, input_suite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +64,6 @@ def run(context: Any, rows: DataFrame, rules: InputRules = RULES, mean: float | 
 
     seen_rows = input_rows(rows, SOURCE, ("A", "B"), BOUNDS, rules)
     found = run_suite(context, input_suite("raw", BOUNDS, rules, mean), seen_rows, "r1")
-    found += run_suite(context, id_suite("raw", rules), ids(seen_rows, 1), "r1")
     return {outcome.check: outcome for outcome in found}
 
 
@@ -132,14 +133,14 @@ def test_many_ids_that_stand_twice_are_a_warning(spark: SparkSession, context: A
     found = run(context, frame(spark, GOOD + GOOD[:8]))
     assert failed(found) == {"duplicate_rate"}
     assert found["duplicate_rate"].level == "warning"
-    assert (found["duplicate_rate"].breaches, found["duplicate_rate"].rows) == (8, 20)
+    assert (found["duplicate_rate"].breaches, found["duplicate_rate"].rows) == (8, 28)
 
 
 def test_events_of_two_classes_from_one_row_are_no_copies(spark: SparkSession) -> None:
     both = replace(SOURCE, class_column=None, class_values=(), classes=(
         EventClass("A", "amount > 1.0", ()), EventClass("B", "amount < 9.0", ())))  # fmt: skip
-    found = ids(input_rows(frame(spark, GOOD), both, ("A", "B"), BOUNDS, RULES), 1).collect()
-    assert (len(found), {r["copies"] for r in found}) == (40, {1})
+    found = input_rows(frame(spark, GOOD), both, ("A", "B"), BOUNDS, RULES).collect()
+    assert (len(found), len({r["sampled_id"] for r in found})) == (40, 40)
 
 
 def test_stale_input_is_a_warning(spark: SparkSession, context: Any) -> None:
@@ -159,11 +160,20 @@ def test_an_empty_table_breaks_nothing_but_freshness(spark: SparkSession, contex
     assert failed(run(context, frame(spark, []))) == {"freshness"}
 
 
-def test_a_sample_keeps_the_copies_of_an_id_together(spark: SparkSession) -> None:
-    rows = input_rows(frame(spark, GOOD + GOOD), SOURCE, ("A", "B"), BOUNDS, RULES)
-    sampled = ids(rows, 4).collect()
-    assert 0 < len(sampled) < 20
-    assert {r["copies"] for r in sampled} == {2}
+def test_a_sample_is_cut_by_the_size_of_the_files_and_keeps_the_copies_of_an_id_together(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    many = [row(0, id=f"e{number % 2000}") for number in range(4000)]
+    frame(spark, many).coalesce(1).write.format("delta").save(str(tmp_path / "raw"))
+    stored = spark.read.format("delta").load(str(tmp_path / "raw"))
+    assert one_id_in(stored, 200_000) == 1
+    assert one_id_in(frame(spark, many), 1) == 1  # rows that are in no file have no size
+    one_in = one_id_in(stored, 100)
+    assert one_in > 2
+    sampled = input_rows(stored, SOURCE, ("A", "B"), BOUNDS, RULES, 100).where("sampled_id IS NOT NULL").collect()
+    assert 0.5 < len(sampled) * one_in / 4000 < 2
+    copies = Counter(r["event_id"] for r in sampled)
+    assert set(copies.values()) == {2}
 
 
 def test_bad_rows_are_set_aside_with_their_reasons_and_the_rest_stays_as_it_was(spark: SparkSession) -> None:

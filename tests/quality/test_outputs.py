@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from cep_core.language import check
-from jobs.quality_rows import match_counts, match_ids, matches_with_facts, members
+from jobs.quality_rows import match_counts, matches_with_facts, members, stretch
 from schemas import COMPOSITE_EVENTS
 from schemas.expectations import (
     Bounds,
@@ -89,7 +89,7 @@ def failed(context: Any, suite: Suite, frame: DataFrame) -> dict[str, int]:
 def outputs(context: Any, frame: DataFrame) -> dict[str, int]:
     facts = [query_facts(checked) for checked in CHECKED.values()]
     rows = matches_with_facts(frame.sparkSession, frame, facts)
-    return failed(context, output_suite("composite_events", BOUNDS, {}), rows)
+    return failed(context, output_suite("composite_events", BOUNDS, {}, facts), rows)
 
 
 GOOD = (
@@ -114,6 +114,7 @@ def test_good_matches_pass_every_check(spark: SparkSession, context: Any) -> Non
         (match("flat", ("a", "e1", 3, 3), ("b", "e2", 1, 1)), "members_in_order"),
         (match("flat", ("a", "e1", 1, 2), ("b", "e2", 2, 4)), "members_in_order"),  # touching, and ties are apart
         (match("touching", ("a", "e1", 1, 3), ("b", "e2", 2, 4)), "members_in_order"),
+        (match("flat", ("a", "e1", 1, 2)), "members_in_order"),  # one is not there
         (match("staged", ("a", "e1", 1, 7), ("c", "e3", 1, 3), ("b", "e2", 5, 7)), "members_in_order"),
         (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3600), "detection_in_run"),
         (match("flat", ("a", "e1", -9, -8), ("b", "e2", -6, -5)), "detection_in_run"),
@@ -128,29 +129,45 @@ def test_each_bad_match_fails_its_check(spark: SparkSession, context: Any, bad: 
 
 def test_a_match_id_that_stands_twice_is_found(spark: SparkSession, context: Any) -> None:
     suite = match_suite("composite_events", {})
-    assert failed(context, suite, match_ids(staged(spark, *GOOD))) == {}
-    assert failed(context, suite, match_ids(staged(spark, *GOOD, GOOD[0]))) == {"match_id_unique": 1}
+    assert failed(context, suite, staged(spark, *GOOD)) == {}
+    assert failed(context, suite, staged(spark, *GOOD, GOOD[0])) == {"match_id_unique": 1}
+
+
+def events_of(spark: SparkSession, *matches: dict[str, Any]) -> DataFrame:
+    """What the matches' members come from, as events."""
+    rows = {(e.upper(), i, T0 + a * S, T0 + b * S) for m in matches for e, i, a, b in m["members"]}
+    schema = "event_class string, event_id string, start_ts bigint, end_ts bigint"
+    return spark.createDataFrame([*sorted(rows), ("A", "e9", T0, T0)], schema)
 
 
 def test_a_member_that_no_table_has_is_found(spark: SparkSession, context: Any) -> None:
-    suite, frame = member_suite("composite_events", {}), staged(spark, *GOOD)
-    rows = [("A", "e1"), ("B", "e2"), ("C", "e3"), ("A", "e9")]
-    events = spark.createDataFrame(rows, "event_class string, event_id string")
-    assert failed(context, suite, members(frame, events, "ABC", 1)) == {}
-    assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "ABC", 1)) == {"members_exist": 1}
-    other = spark.createDataFrame([("B", "e1"), ("B", "e2"), ("C", "e3")], "event_class string, event_id string")
-    assert failed(context, suite, members(frame, other, "ABC", 1)) == {"members_exist": 1}  # e1 is of class A
+    suite, frame, events = member_suite("composite_events", {}), staged(spark, *GOOD), events_of(spark, *GOOD)
+
+    def missing(known: DataFrame, classes: str = "ABC") -> dict[str, int]:
+        return failed(context, suite, members(frame, known, classes, BOUNDS.read_from_us, BOUNDS.to_us))
+
+    assert missing(events) == {}
+    assert missing(events.where("event_id != 'e3'")) == {"members_exist": 1}
+    late = F.when(F.col("event_id") == "e3", F.col("end_ts") + 1).otherwise(F.col("end_ts"))
+    assert missing(events.withColumn("end_ts", late)) == {"members_exist": 1}
+    other = F.when(F.col("event_id") == "e3", F.lit("A")).otherwise(F.col("event_class"))
+    assert missing(events.withColumn("event_class", other)) == {"members_exist": 1}
     # matches of other queries and timers are members too, but no rows of a declared table
-    assert failed(context, suite, members(frame, events.where("event_id != 'e3'"), "AB", 1)) == {}
+    assert missing(events.where("event_id != 'e3'"), "AB") == {}
 
 
-def test_a_sample_of_members_is_the_same_on_both_sides(spark: SparkSession) -> None:
-    many = [match("flat", ("a", f"a{n}", 1, 2), ("b", f"b{n}", 3, 4)) for n in range(200)]
-    rows = [(e.upper(), f"{e}{n}") for e in "ab" for n in range(200)]
-    events = spark.createDataFrame(rows, "event_class string, event_id string")
-    found = members(staged(spark, *many), events, "AB", 8).collect()
-    assert 20 < len(found) < 90
-    assert all(row["found"] for row in found)
+def test_members_are_looked_up_in_a_stretch_of_time_that_has_some(spark: SparkSession) -> None:
+    many = [match("flat", ("a", f"a{n}", n, n), ("b", f"b{n}", n + 5, n + 5)) for n in range(0, 3000, 10)]
+    frame, events = staged(spark, *many), events_of(spark, *many)
+    stretches = {stretch(frame, run_id, BOUNDS, 12) for run_id in ("r1", "r2", "r3")}
+    assert len(stretches) > 1
+    for low, high in stretches:
+        assert high - low == 600 * S + 1
+        found = members(frame, events, "AB", low, high).collect()
+        assert 1 < len(found) <= 122
+        assert all(row["found"] for row in found)
+    assert stretch(frame, "r1", BOUNDS, 1) == (BOUNDS.read_from_us, BOUNDS.to_us)
+    assert stretch(frame.limit(0), "r1", BOUNDS, 12) == (BOUNDS.read_from_us, BOUNDS.to_us)
 
 
 def test_counts_outside_their_bounds_are_a_warning(spark: SparkSession, context: Any) -> None:

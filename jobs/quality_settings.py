@@ -82,8 +82,11 @@ def parse_quality(
     per_table = _mapping(top.get("tables") or {}, f"{FILE}: tables", None if tables is None else tuple(tables))
     rules = {name: _input_rules(value, f"{FILE}: tables.{name}", defaults) for name, value in per_table.items()}
     plain = QualitySettings()
+    docs = str(top.get("data_docs", plain.data_docs))
+    if "://" in docs:
+        raise DeclarationError(f"{FILE}: data_docs: {docs!r} is no folder of this machine, where its pages are written")
     return QualitySettings(
-        str(top.get("data_docs", plain.data_docs)),
+        docs,
         int(_number(top.get("sample_rows", plain.sample_rows), f"{FILE}: sample_rows")),
         defaults, rules, _output_rules(top.get("outputs"), queries),
     )  # fmt: skip

@@ -120,6 +120,7 @@ def test_the_settings_of_the_project_are_valid_and_say_the_defaults() -> None:
         ({"defaults": {"quarantine": 1}}, "defaults.quarantine: expected true or false"),
         ({"defaults": {"fresh_within": "soon"}}, "defaults.fresh_within: 'soon' is no duration"),
         ({"tables": {"raw": {"earliest": "long ago"}}}, "tables.raw.earliest: 'long ago' is no time"),
+        ({"data_docs": "s3://pages"}, "data_docs: 's3://pages' is no folder"),
         ([1], "must hold `key: value` lines"),
     ],
 )

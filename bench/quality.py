@@ -1,0 +1,147 @@
+"""What the checks add to a job: one run over W1, its steps measured apart.
+
+`python -m bench.quality [--events 2000000] [--queries 1000] [--repeat 1] [--folder DIR]`
+
+Enters: sizes by option. Leaves: a table on standard output, and whether the target is met: the checks of inputs and
+matches take at most 15% of the time of the job that they are made for (mining and publishing).
+Always holds: one local Spark with all cores; before the clock starts a small table has gone through all steps, and
+Great Expectations is loaded. `cpu` is CPU seconds of the JVM and all Python processes, which other work on the machine
+disturbs less than the clock; the target is judged by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.workloads import w1
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from jobs.settings import Settings
+
+T = TypeVar("T")
+TARGET = 0.15
+EVENTS_OF_A_SOURCE = 2_000
+FIRST_US = 1_767_225_600_000_000  # 2026-01-01
+DECLARATION = """
+tables: {events: {path: events}}
+events:
+  - table: events
+    source: source
+    time: ts
+    event_id: event_id
+    class: event_class
+    classes: {CLASSES}
+"""
+STEPS = ("check inputs", "mine", "check matches", "publish")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.quality", description=__doc__.partition("\n")[0])
+    parser.add_argument("--events", type=int, default=2_000_000)
+    parser.add_argument("--queries", type=int, default=1_000)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="keeps the tables for the next time")
+    options = parser.parse_args()
+    import jobs.quality_suites  # noqa: F401 - loaded before the clock starts
+    from jobs.session import spark_session
+    from jobs.settings import Settings
+
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="hindsight-quality-"))
+    spark = spark_session(Settings(driver_memory="4g", project=folder), "bench quality")
+    try:
+        one_run(spark, make_project(spark, folder, min(50_000, options.events), options.queries))
+        settings = make_project(spark, folder, options.events, options.queries)
+        runs = [one_run(spark, settings) for _ in range(options.repeat)]
+    finally:
+        spark.stop()
+        if options.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    best = min(runs, key=lambda run: sum(cpu for _, cpu in run.values()))
+    print(f"{options.events:,} events, {options.queries:,} queries")
+    for step, (seconds, cpu) in best.items():
+        print(f"  {step:16}{seconds:9.1f} s{cpu:9.1f} cpu s")
+    by_wall, by_cpu = (sum(best[s][n] for s in STEPS[::2]) / sum(best[s][n] for s in STEPS[1::2]) for n in (0, 1))
+    verdict = "met" if by_cpu <= TARGET else "MISSED"
+    ratios = f"{by_cpu:.1%} by CPU seconds, {by_wall:.1%} by the clock"
+    print(f"  checks to the job: {ratios}; wanted <= {TARGET:.0%}: {verdict}")
+    return 0 if by_cpu <= TARGET else 1
+
+
+def one_run(spark: SparkSession, settings: Settings) -> dict[str, tuple[float, float]]:
+    """Step -> seconds by the clock and CPU seconds, of a run over the whole history without results before."""
+    from jobs.mine import stage_run
+    from jobs.publish import publish_run
+    from jobs.quality import check_inputs, check_outputs
+    from jobs.runs import Request
+
+    for name in ("composite_events", "runs", "quality_results", "staging"):
+        shutil.rmtree(Path(settings.lake_path) / name, ignore_errors=True)
+    events = spark.read.format("delta").load(settings.in_lake("events"))
+    first, last = events.selectExpr("unix_micros(min(ts)) AS a", "unix_micros(max(ts)) AS b").collect()[0]
+    taken: dict[str, tuple[float, float]] = {}
+
+    def timed(step: str, run: Callable[[], T]) -> T:
+        began, cpu = time.monotonic(), cpu_seconds()
+        result = run()
+        taken[step] = (time.monotonic() - began, cpu_seconds() - cpu)
+        print(f"    {step}: {taken[step][0]:.1f} s, {taken[step][1]:.1f} cpu s", file=sys.stderr, flush=True)
+        return result
+
+    request = timed(STEPS[0], lambda: check_inputs(spark, settings, Request(first, last + 86_400_000_000)))
+    manifest = timed(STEPS[1], lambda: stage_run(spark, settings, request))
+    timed(STEPS[2], lambda: check_outputs(spark, settings, manifest))
+    timed(STEPS[3], lambda: publish_run(spark, settings, manifest.run_id))
+    print(f"    {manifest.found:,} matches", file=sys.stderr, flush=True)
+    return taken
+
+
+def make_project(spark: SparkSession, folder: Path, events: int, queries: int) -> Settings:
+    """A project with W1 as a Delta table in the order of time, made once."""
+    from jobs.settings import load_settings
+
+    project = folder / f"w1-{events}-{queries}"
+    if not (project / "lake/events/_delta_log").exists():
+        workload = w1(events, queries, sources=max(events // EVENTS_OF_A_SOURCE, 1))
+        for part in ("conf/events", "conf/queries", "lake"):
+            (project / part).mkdir(parents=True, exist_ok=True)
+        classes = ", ".join(f"C{code:02d}: {{}}" for code in range(50))
+        (project / "conf/events/w1.yaml").write_text(DECLARATION.replace("CLASSES", classes), encoding="utf-8")
+        texts = "\n\n".join(f"QUERY {pattern.id}\n{pattern.text}" for pattern in workload.patterns)
+        (project / "conf/queries/w1.cep").write_text(texts + "\n", encoding="utf-8")
+        (project / "conf/settings.yaml").write_text("lake: lake\n", encoding="utf-8")
+        ts = pa.array(workload.events["ts"].to_numpy() + FIRST_US, pa.timestamp("us", "UTC"))
+        table = workload.events.set_column(workload.events.schema.get_field_index("ts"), "ts", ts).sort_by("ts")
+        pq.write_table(table, project / "events.parquet", row_group_size=500_000)
+        rows = spark.read.parquet(str(project / "events.parquet"))
+        rows.write.format("delta").option("maxRecordsPerFile", 500_000).save(str(project / "lake/events"))
+        (project / "events.parquet").unlink()
+    return load_settings(project=project, environment={})
+
+
+def cpu_seconds() -> float:
+    """Of this process and all that it started, those that have ended too."""
+    total = 0.0
+    for process in (own := psutil.Process(), *own.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+if __name__ == "__main__":
+    sys.exit(main())

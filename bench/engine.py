@@ -48,12 +48,16 @@ def main(arguments: list[str] | None = None) -> int:
         found = _case(name, CASES[name], options)
         failed |= not agree(name, found)
         results += found
-    judged = targets.judge(results)
-    for target in judged:
+        if options.json:  # after each case: a run that is cut off has still measured what it measured
+            run = {
+                "machine": machine(),
+                "events": options.events,
+                "results": results,
+                "targets": targets.judge(results),
+            }
+            Path(options.json).write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    for target in targets.judge(results):
         print(targets.line(target))
-    if options.json:
-        run = {"machine": machine(), "events": options.events, "results": results, "targets": judged}
-        Path(options.json).write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     return 1 if failed else 0
 
 
@@ -125,6 +129,7 @@ def machine() -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": model or platform.processor(),
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "numba", "pyarrow", "duckdb", "polars")},
     }

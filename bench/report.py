@@ -28,9 +28,9 @@ def page(runs: list[dict[str, Any]]) -> str:
 
 def _run(run: dict[str, Any]) -> list[str]:
     machine = dict(run["machine"])
-    date, processor, cores = (machine.pop(name) for name in ("date", "processor", "cores"))
+    date, processor, cores, load = (machine.pop(name) for name in ("date", "processor", "cores", "load"))
     versions = ", ".join(f"{name} {number}" for name, number in machine.items())
-    lines = [f"## {date}", "", f"{processor}, {cores} cores; {versions}; {run['events']:,} events unless said.", ""]
+    lines = [f"## {date}", "", f"{processor}, {cores} cores, load {load}; {versions}.", ""]
     if run["targets"]:
         lines += ["| target | bound | measured | |", "|---|---:|---:|---|"]
         lines += [_target(target) for target in run["targets"]]

@@ -170,7 +170,7 @@ def test_a_query_over_its_limit_is_named():
     queries = [SimpleQuery(0, "seq", (0, 1), 100)]
     symbols = [Symbol((0,)), Symbol((1,))]
     assert len(walked(store, symbols, queries, limit=np.array([9]))) == 9
-    with pytest.raises(LimitError, match=r"'q0' has more than 8 answers"):
+    with pytest.raises(LimitError, match=r"query q0: more than 8 answers in partition 0"):
         walked(store, symbols, queries, limit=np.array([8]), chunk=2)
 
 

@@ -170,22 +170,23 @@ class Evaluation:
         store = keyed.store
         used = np.zeros(store.count if consume == "used" else 0, np.int64)
         older = store.offsets[:-1].copy() if consume == "older" else np.zeros(0, np.int64)
-        parts = [(keyed.number_of[name], own) for name, own in consumed.items() if name in keyed.number_of] if (
-            consumed and consume != "none"
-        ) else []  # fmt: skip
-        if consume == "used":
-            pairs = [(part, event) for part, own in parts for event in own.used]
-            known = self.events.event_id.cast(pa.string())
-            rows = pc.index_in(pa.array([event for _, event in pairs], pa.string()), known)
-            for (part, _), row in zip(pairs, rows.to_pylist(), strict=True):
-                place = -1 if row is None else int(keyed.place_of[row])
-                if place >= 0 and store.offsets[part] <= place < store.offsets[part + 1]:
+        if not consumed or consume == "none":
+            return Taken(used, older)
+        parts = {keyed.number_of[name]: own for name, own in consumed.items() if name in keyed.number_of}
+        before = sorted({event for own in parts.values() for event in own.used})
+        if consume == "used" and before:
+            ids = self.events.event_id
+            rows = np.flatnonzero(np.asarray(pc.is_in(ids, value_set=pa.array(before, ids.type))))
+            places = keyed.place_of[rows]
+            numbers = np.searchsorted(store.offsets, places, side="right") - 1
+            for row, place, part in zip(rows.tolist(), places.tolist(), numbers.tolist(), strict=True):
+                if place >= 0 and part in parts and ids[row].as_py() in parts[part].used:
                     used[place] = 1
-        for part, own in parts if consume == "older" else ():
+        for part, own in parts.items() if consume == "older" else ():
             if own.latest is not None:
-                places = range(int(store.offsets[part]), int(store.offsets[part + 1]))
+                held = range(int(store.offsets[part]), int(store.offsets[part + 1]))
                 latest = own.latest
-                older[part] = places.start + bisect_right(places, latest, key=lambda p: self._lasting(keyed, p))
+                older[part] = held.start + bisect_right(held, latest, key=lambda p: self._lasting(keyed, p))
         return Taken(used, older)
 
     def _consumed(
@@ -194,7 +195,7 @@ class Evaluation:
         """Notes what the run has consumed."""
         store = keyed.store
         if checked.query.consume == "used":
-            places = np.unique(task.lists.place)
+            places = np.unique(task.ctx["lists_place"])
             places = places[taken.used[places] > 1]
             parts = np.searchsorted(store.offsets, places, side="right") - 1
             ids = self.events.event_id.take(pa.array(store.row[places])).to_pylist()
@@ -258,7 +259,7 @@ class Evaluation:
         for chunk in found:
             for answer in _answers(chunk, task, keyed):
                 first = next(e for events in answer.events.values() for e in events if isinstance(e, int))
-                by_part.setdefault(int(task.store.part[first]), []).append(answer)
+                by_part.setdefault(int(task.ctx["store_part"][first]), []).append(answer)
         offsets, element, member, detection = [0], [], [], []
         empty: dict[int, list[bool]] = {position: [] for position in _groupings(task)}
         for part in sorted(by_part):
@@ -326,7 +327,7 @@ class Keys:
 def _groupings(task: Task) -> dict[int, set[int]]:
     """Position of a group -> the groupings that have it."""
     found: dict[int, set[int]] = {}
-    for branch, number in zip(task.branches, task.shape.grouping.tolist(), strict=True):
+    for branch, number in zip(task.branches, task.ctx["shape_grouping"].tolist(), strict=True):
         for place in branch.groups:
             found.setdefault(place.element.position, set()).add(number)
     return found

@@ -2,7 +2,7 @@
 Matches).
 
 Enters: the bound slots of one branch. Leaves: whether they are an answer; the members of its groups, and its start and
-end in Frame.span.
+end in frame_span.
 Always holds: a group is found from its neighbours' slots, a negation from the groups too. Each candidate's range is cut
 by time, and by an index where an equality names a bound event, before any condition is tested.
 """
@@ -25,8 +25,41 @@ from cep_core.engine.tables import (
     LIST,
     LOW,
     NO_WINDOW,
+    O_ORDERED,
+    O_WINDOW,
     OUTER,
     PREVIOUS,
+    bound_end,
+    bound_place,
+    bound_row,
+    bound_start,
+    frame_part_high,
+    frame_part_low,
+    frame_part_of,
+    frame_span,
+    lists_base,
+    lists_code_first,
+    lists_first,
+    lists_held,
+    lists_looked,
+    lists_place,
+    members_end,
+    members_place,
+    members_size,
+    members_start,
+    options,
+    shape_due,
+    shape_flat,
+    shape_group,
+    shape_groups,
+    shape_late,
+    shape_negation,
+    shape_negations,
+    shape_slots,
+    store_end,
+    store_offsets,
+    store_row,
+    store_start,
 )
 from cep_core.engine.text import load64
 
@@ -34,64 +67,52 @@ _NEVER, _EVER = -(1 << 62), 1 << 62
 
 
 @njit(cache=True)
-def hold_all(
-    program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: Any, due: Any, low: Any, high: Any
-) -> Any:
+def hold_all(ctx: Any, which: Any, low: Any, high: Any) -> Any:
     """Whether the conditions low to high of `due` hold."""
+    due = shape_due(ctx)
     for number in range(low, high):
-        if not holds(program, memo, rows, bound, members, stack, due[number, 0], due[number, 1]):
+        if not holds(ctx, which, due[number, 0], due[number, 1]):
             return False
     return True
 
 
 @njit(cache=True)
-def is_answer(
-    store: Any, lists: Any, shape: Any, frame: Any, program: Any, memo: Any, stack: Any, bound: Any, members: Any,
-    options: Any, branch: Any, part: Any,
-) -> Any:  # fmt: skip
+def is_answer(ctx: Any, which: Any, branch: Any, part: Any) -> Any:
     """Whether the bound slots, with the groups that follow from them, are an answer of the branch."""
-    slots = shape.slots[branch]
-    start, end = bound.start[0], bound.end[0]
+    slots = shape_slots(ctx)[branch]
+    start, end = bound_start(ctx)[0], bound_end(ctx)[0]
     for slot in range(1, slots):
-        start, end = min(start, bound.start[slot]), max(end, bound.end[slot])
-    first, last = shape.groups[branch, 0], shape.groups[branch, 1]
+        start, end = min(start, bound_start(ctx)[slot]), max(end, bound_end(ctx)[slot])
+    first, last = shape_groups(ctx)[branch, 0], shape_groups(ctx)[branch, 1]
     whole_start, whole_end = start, end
     for number in range(first, last):
         group = number - first
-        found = _gather(
-            store, lists, shape, frame, program, memo, stack, bound, members, options, branch, part,
-            shape.group[number], group, start, end, False,
-        )  # fmt: skip
-        if found < shape.group[number, LOW] or found > shape.group[number, HIGH]:
+        found = _gather(ctx, which, branch, part, shape_group(ctx)[number], group, start, end, np.int64(0))
+        if found < shape_group(ctx)[number, LOW] or found > shape_group(ctx)[number, HIGH]:
             return False
         if found:
-            whole_start = min(whole_start, members.start[group])
-            whole_end = max(whole_end, members.end[group])
-    if last - first > 1 and _shared(members, last - first):
+            whole_start = min(whole_start, members_start(ctx)[which, group])
+            whole_end = max(whole_end, members_end(ctx)[which, group])
+    if last - first > 1 and _shared(ctx, which, last - first):
         return False
-    rows = store.row
-    if not hold_all(
-        program, memo, rows, bound, members, stack, shape.due, shape.late[branch, 0], shape.late[branch, 1]
-    ):
+    if not hold_all(ctx, which, shape_late(ctx)[branch, 0], shape_late(ctx)[branch, 1]):
         return False
-    for number in range(shape.negations[branch, 0], shape.negations[branch, 1]):
-        if _gather(
-            store, lists, shape, frame, program, memo, stack, bound, members, options, branch, part,
-            shape.negation[number], -1, whole_start, whole_end, True,
-        ):  # fmt: skip
+    for number in range(shape_negations(ctx)[branch, 0], shape_negations(ctx)[branch, 1]):
+        element = shape_negation(ctx)[number]
+        if _gather(ctx, which, branch, part, element, np.int64(-1), whole_start, whole_end, np.int64(1)):
             return False
-    frame.span[0], frame.span[1] = whole_start, whole_end
+    frame_span(ctx)[0], frame_span(ctx)[1] = whole_start, whole_end
     return True
 
 
 @njit(cache=True)
-def _shared(members: Any, groups: Any) -> Any:
+def _shared(ctx: Any, which: Any, groups: Any) -> Any:
     """Whether an event is in two groups."""
     for one in range(groups):
         for two in range(one + 1, groups):
             i, j = 0, 0
-            while i < members.size[one] and j < members.size[two]:
-                a, b = members.place[one, i], members.place[two, j]
+            while i < members_size(ctx)[which, one] and j < members_size(ctx)[which, two]:
+                a, b = members_place(ctx)[which, one, i], members_place(ctx)[which, two, j]
                 if a == b:
                     return True
                 if a < b:
@@ -102,14 +123,14 @@ def _shared(members: Any, groups: Any) -> Any:
 
 
 @njit(cache=True)
-def in_partition(store: Any, lists: Any, frame: Any, number: Any, part: Any) -> Any:
+def in_partition(ctx: Any, number: Any, part: Any) -> Any:
     """The part of a list that lies in the partition, remembered until another one is asked for."""
-    if frame.part_of[number] != part:
-        low, high = lists.first[number], lists.first[number + 1]
-        frame.part_low[number] = first_from(lists.place, low, high, store.offsets[part])
-        frame.part_high[number] = first_from(lists.place, low, high, store.offsets[part + 1])
-        frame.part_of[number] = part
-    return frame.part_low[number], frame.part_high[number]
+    if frame_part_of(ctx)[number] != part:
+        low, high = lists_first(ctx)[number], lists_first(ctx)[number + 1]
+        frame_part_low(ctx)[number] = first_from(lists_place(ctx), low, high, store_offsets(ctx)[part])
+        frame_part_high(ctx)[number] = first_from(lists_place(ctx), low, high, store_offsets(ctx)[part + 1])
+        frame_part_of(ctx)[number] = part
+    return frame_part_low(ctx)[number], frame_part_high(ctx)[number]
 
 
 @njit(cache=True)
@@ -137,19 +158,18 @@ def first_ending(places: Any, end: Any, low: Any, high: Any, moment: Any) -> Any
 
 
 @njit(cache=True)
-def looked_up(lists: Any, bound: Any, index: Any, outer: Any) -> Any:
-    """(low, high) in lists.held: the places whose value is that of the event in slot `outer`."""
-    code = np.int64(load64(lists.looked[index] + 8 * bound.row[outer]))
+def looked_up(ctx: Any, index: Any, outer: Any) -> Any:
+    """(low, high) in lists_held(ctx): the places whose value is that of the event in slot `outer`."""
+    code = np.int64(load64(lists_looked(ctx)[index] + 8 * bound_row(ctx)[outer]))
     if code < 0:
         return np.int64(0), np.int64(0)
-    at = lists.base[index] + code
-    return lists.code_first[at], lists.code_first[at + 1]
+    at = lists_base(ctx)[index] + code
+    return lists_code_first(ctx)[at], lists_code_first(ctx)[at + 1]
 
 
 @njit(cache=True)
 def _gather(
-    store: Any, lists: Any, shape: Any, frame: Any, program: Any, memo: Any, stack: Any, bound: Any, members: Any,
-    options: Any, branch: Any, part: Any, element: Any, group: Any, start: Any, end: Any, only_one: Any,
+    ctx: Any, which: Any, branch: Any, part: Any, element: Any, group: Any, start: Any, end: Any, only_one: Any,
 ) -> Any:  # fmt: skip
     """How many events stand between an element's neighbours and meet its conditions; those of a group are kept.
 
@@ -157,9 +177,9 @@ def _gather(
     previous_low, previous_high = element[PREVIOUS], element[PREVIOUS + 1]
     following_low, following_high = element[FOLLOWING], element[FOLLOWING + 1]
     previous_group, following_group = element[BEFORE_GROUP], element[AFTER_GROUP]
-    if previous_group >= 0 and members.size[previous_group] == 0:
+    if previous_group >= 0 and members_size(ctx)[which, previous_group] == 0:
         previous_group = -1
-    if following_group >= 0 and members.size[following_group] == 0:
+    if following_group >= 0 and members_size(ctx)[which, following_group] == 0:
         following_group = -1
     at_start = previous_low == previous_high and previous_group < 0
     at_end = following_low == following_high and following_group < 0
@@ -168,36 +188,36 @@ def _gather(
     least_start: Any = _NEVER
     latest: Any = _EVER
     if at_start:
-        if options.window != NO_WINDOW:
-            least_start = end - options.window
+        if options(ctx)[O_WINDOW] != NO_WINDOW:
+            least_start = end - options(ctx)[O_WINDOW]
             earliest = least_start
     elif previous_group >= 0:
-        earliest = members.end[previous_group]
+        earliest = members_end(ctx)[which, previous_group]
     else:
         for number in range(previous_low, previous_high):
-            earliest = max(earliest, bound.end[shape.flat[number]])
+            earliest = max(earliest, bound_end(ctx)[shape_flat(ctx)[number]])
     if at_end:
-        if options.window != NO_WINDOW:
-            latest = start + options.window
+        if options(ctx)[O_WINDOW] != NO_WINDOW:
+            latest = start + options(ctx)[O_WINDOW]
     elif following_group >= 0:
-        latest = members.start[following_group]
+        latest = members_start(ctx)[which, following_group]
     else:
         for number in range(following_low, following_high):
-            latest = min(latest, bound.start[shape.flat[number]])
-    low, high = in_partition(store, lists, frame, element[LIST], part)
-    places = lists.place
+            latest = min(latest, bound_start(ctx)[shape_flat(ctx)[number]])
+    low, high = in_partition(ctx, element[LIST], part)
+    places = lists_place(ctx)
     if element[INDEX] >= 0:
-        places = lists.held
-        low, high = looked_up(lists, bound, element[INDEX], element[OUTER])
-        low = first_from(places, low, high, store.offsets[part])
-        high = first_from(places, low, high, store.offsets[part + 1])
-    low = first_ending(places, store.end, low, high, earliest)
+        places = lists_held(ctx)
+        low, high = looked_up(ctx, element[INDEX], element[OUTER])
+        low = first_from(places, low, high, store_offsets(ctx)[part])
+        high = first_from(places, low, high, store_offsets(ctx)[part + 1])
+    low = first_ending(places, store_end(ctx), low, high, earliest)
     found = 0
-    slots = shape.slots[branch]
-    tried = len(bound.row) - 1
+    slots = shape_slots(ctx)[branch]
+    tried = len(bound_row(ctx)) - 1
     for index in range(low, high):
         place: Any = np.int64(places[index])
-        own_start, own_end = store.start[place], store.end[place]
+        own_start, own_end = store_start(ctx)[place], store_end(ctx)[place]
         if own_end > latest:
             break
         if own_start < least_start:
@@ -205,46 +225,58 @@ def _gather(
         fits = True
         if not at_start:
             if previous_group >= 0:
-                last = np.int64(members.place[previous_group, members.size[previous_group] - 1])
-                fits = _event_after(options.ordered, own_start, own_end, place, members.end[previous_group], last)
+                last = np.int64(members_place(ctx)[which, previous_group, members_size(ctx)[which, previous_group] - 1])
+                fits = _event_after(
+                    (options(ctx)[O_ORDERED] != 0),
+                    own_start,
+                    own_end,
+                    place,
+                    members_end(ctx)[which, previous_group],
+                    last,
+                )
             else:
                 for number in range(previous_low, previous_high):
-                    slot = shape.flat[number]
+                    slot = shape_flat(ctx)[number]
                     fits = fits and _event_after(
-                        options.ordered, own_start, own_end, place, bound.end[slot], bound.place[slot]
+                        (options(ctx)[O_ORDERED] != 0),
+                        own_start,
+                        own_end,
+                        place,
+                        bound_end(ctx)[slot],
+                        bound_place(ctx)[slot],
                     )
         if fits and not at_end:
             if following_group >= 0:
-                near = np.int64(members.place[following_group, 0])
-                fits = _event_before(options.ordered, own_end, place, members.start[following_group], near)
+                near = np.int64(members_place(ctx)[which, following_group, 0])
+                fits = _event_before(
+                    (options(ctx)[O_ORDERED] != 0), own_end, place, members_start(ctx)[which, following_group], near
+                )
             else:
                 for number in range(following_low, following_high):
-                    slot = shape.flat[number]
+                    slot = shape_flat(ctx)[number]
                     fits = fits and _event_before(
-                        options.ordered, own_end, place, bound.start[slot], bound.place[slot]
+                        (options(ctx)[O_ORDERED] != 0), own_end, place, bound_start(ctx)[slot], bound_place(ctx)[slot]
                     )
         if not fits:
             continue
         for slot in range(slots):  # events bound by other elements are left out
-            if bound.place[slot] == place:
+            if bound_place(ctx)[slot] == place:
                 fits = False
         if not fits:
             continue
         if element[DUE] < element[DUE + 1]:
-            bound.row[tried], bound.place[tried] = store.row[place], place
-            bound.start[tried], bound.end[tried] = own_start, own_end
-            if not hold_all(
-                program, memo, store.row, bound, members, stack, shape.due, element[DUE], element[DUE + 1]
-            ):
+            bound_row(ctx)[tried], bound_place(ctx)[tried] = store_row(ctx)[place], place
+            bound_start(ctx)[tried], bound_end(ctx)[tried] = own_start, own_end
+            if not hold_all(ctx, which, element[DUE], element[DUE + 1]):
                 continue
         if only_one:
             return 1
-        members.place[group, found] = place
-        members.start[group] = own_start if found == 0 else min(members.start[group], own_start)
-        members.end[group] = own_end
+        members_place(ctx)[which, group, found] = place
+        members_start(ctx)[which, group] = own_start if found == 0 else min(members_start(ctx)[which, group], own_start)
+        members_end(ctx)[which, group] = own_end
         found += 1
     if group >= 0:
-        members.size[group] = found
+        members_size(ctx)[which, group] = found
     return found
 
 

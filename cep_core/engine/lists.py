@@ -17,7 +17,6 @@ from cep_core.engine.conditions import EventColumns, anonymous_condition
 from cep_core.engine.keys import key_codes
 from cep_core.engine.order import Ordered
 from cep_core.engine.steps import reach, symbol_lists
-from cep_core.engine.tables import Store
 from cep_core.engine.values import align
 from cep_core.language.algebra import Condition, Element, Window
 from cep_core.language.normal import push_down
@@ -35,17 +34,18 @@ class Candidates:
         self._lists: dict[ListKey, np.ndarray] = {}
         self._indexes: dict[IndexKey, tuple[np.ndarray, np.ndarray]] = {}
         self._codes: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
-        self._tables: dict[bool, Store] = {}
+        self._tables: dict[bool, dict[str, np.ndarray]] = {}
         self._by_class: tuple[np.ndarray, np.ndarray] | None = None
 
-    def table(self, ordered: bool) -> Store:
-        """The store as kernels read it. ordered: TIES ordered."""
+    def table(self, ordered: bool) -> dict[str, np.ndarray]:
+        """The store as kernels read it (tables.py). ordered: TIES ordered."""
         if ordered not in self._tables:
             own = self.store
             before = np.empty(own.count, np.int32)
             reach(own.offsets, own.row, own.start, own.end, 1 if ordered else 0, before)
-            arrays = (own.row, own.start, own.end, before, own.part, own.offsets)
-            self._tables[ordered] = Store(*map(frozen, arrays))
+            arrays = {"row": own.row, "start": own.start, "end": own.end, "before": before, "part": own.part}
+            arrays["offsets"] = own.offsets
+            self._tables[ordered] = {f"store_{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
         return self._tables[ordered]
 
     def key(self, element: Element, pushed: Sequence[Condition]) -> ListKey:
@@ -111,10 +111,3 @@ class Candidates:
             count = len(vectors[0].data)
             self._codes[one, other] = codes[:count], codes[-count:] if count else codes
         return self._codes[one, other]
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """The array under the flag that all arrays of a store have, so that kernels are compiled for one kind."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

@@ -1,26 +1,51 @@
 """The machine that tests conditions inside a search: a loop over flat instructions.
 
-Enters: a `Program` (program.py compiles it), the events bound so far, the members of groups. Leaves: whether a
-condition holds.
+Enters: a program (program.py compiles it), the events bound so far, the members of groups. Leaves: whether a condition
+holds.
 Always holds: the meaning is the contract's: a comparison with NULL is false; one that names an undeclared attribute or
 an index out of range is true. NaN, a division by zero and an integer that leaves 64 bits are NULL. Nothing here depends
 on a query's text: one compiled kernel runs every program.
 
 A value is an int64 (ints, times, booleans, codes of strings) or a float64, with a validity. What has no kernel (new
-strings, rounding by decimal digits) is looked up in `Memo`; what is not there yet is written to its misses, the caller
-computes it and begins the event again.
+strings, rounding by decimal digits) is looked up in the memo; what is not there yet is written to its misses, the
+caller computes it and begins the event again.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
+from cep_core.engine.tables import (
+    bound_end,
+    bound_row,
+    bound_start,
+    members_place,
+    members_size,
+    memo_floats,
+    memo_ints,
+    memo_keys,
+    memo_known,
+    memo_missed,
+    memo_misses,
+    program_code,
+    program_data,
+    program_declared,
+    program_floats,
+    program_ints,
+    program_rank,
+    program_valid,
+    stack_floats,
+    stack_ints,
+    stack_known,
+    stack_loops,
+    store_row,
+)
 from cep_core.engine.text import load8, load64, mix
 from cep_core.engine.values import EARTH_METRES
 
@@ -37,64 +62,6 @@ ARGUMENTS = 3  # of an external function
 DEPTH = 64  # of the machine's stack
 
 _HOUR_US = 3_600_000_000
-
-
-class Program(NamedTuple):
-    """code int32[n, 6]; ints int64[], floats float64[]: constants; data, valid, declared int64[columns]: addresses of
-    values by row (int64 or float64; uint8 for masks), and of uint8 validity and declaredness (0: all rows). rank
-    int64[words]: the place of each string in the order of strings."""
-
-    code: np.ndarray
-    ints: np.ndarray
-    floats: np.ndarray
-    data: np.ndarray
-    valid: np.ndarray
-    declared: np.ndarray
-    rank: np.ndarray
-
-
-class Memo(NamedTuple):
-    """Results of external functions. keys int64[size, 4]: function + 1 (0: free) and arguments; known uint8[size]:
-    1 where not NULL; ints, floats [size]. misses int64[room, 4]; missed int64[1]: how many."""
-
-    keys: np.ndarray
-    known: np.ndarray
-    ints: np.ndarray
-    floats: np.ndarray
-    misses: np.ndarray
-    missed: np.ndarray
-
-
-class Bound(NamedTuple):
-    """The events bound so far, by slot; the last place is the event that a group or a negation tries. row, place int64:
-    -1 for a timer; start, end int64."""
-
-    row: np.ndarray
-    place: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-
-
-class Members(NamedTuple):
-    """The members of each group: place int32[groups, room], size int64[groups], least start and greatest end."""
-
-    place: np.ndarray
-    size: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-
-
-class Stack(NamedTuple):
-    """ints int64, floats float64, known bool: [DEPTH]; loops int64: the numbers of FORALL."""
-
-    ints: np.ndarray
-    floats: np.ndarray
-    known: np.ndarray
-    loops: np.ndarray
-
-
-def new_stack(loops: int) -> Stack:
-    return Stack(np.zeros(DEPTH, np.int64), np.zeros(DEPTH), np.zeros(DEPTH, np.bool_), np.zeros(loops + 1, np.int64))
 
 
 def _intrinsics() -> tuple[Any, Any]:
@@ -123,9 +90,10 @@ load_float, bits_of = _intrinsics()
 
 
 @njit(cache=True)
-def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: Any, low: Any, high: Any) -> Any:
-    """Whether the condition at the instructions low to high holds. rows int32[m]: place -> row."""
-    code, ints, floats, known, loops = program.code, stack.ints, stack.floats, stack.known, stack.loops
+def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
+    """Whether the condition at the instructions low to high holds. which: whose groups it speaks of."""
+    code, loops = program_code(ctx), stack_loops(ctx)
+    ints, floats, known = stack_ints(ctx), stack_floats(ctx), stack_known(ctx)
     truth = True
     atom_end = high
     top: Any = 0  # the next free place of the stack
@@ -139,33 +107,33 @@ def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: A
             top = 0
         elif op <= PICK_MASK:
             if op <= LOAD_MASK:  # a: slot, b: column
-                row = bound.row[a]
+                row = bound_row(ctx)[a]
             else:  # a: group, b: column, c: offset, d: loop or -1
                 index = c + (loops[d] if d >= 0 else 0)
-                if index < 1 or index > members.size[a]:
+                if index < 1 or index > members_size(ctx)[which, a]:
                     truth, pc = True, atom_end
                     continue
-                row = np.int64(rows[members.place[a, index - 1]])
-            if program.declared[b] and not load8(program.declared[b] + row):
+                row = np.int64(store_row(ctx)[members_place(ctx)[which, a, index - 1]])
+            if program_declared(ctx)[b] and not load8(program_declared(ctx)[b] + row):
                 truth, pc = True, atom_end
                 continue
             if op == LOAD_MASK or op == PICK_MASK:
-                truth = load8(program.data[b] + row) != 0
+                truth = load8(program_data(ctx)[b] + row) != 0
                 continue
-            known[top] = program.valid[b] == 0 or load8(program.valid[b] + row) != 0
+            known[top] = program_valid(ctx)[b] == 0 or load8(program_valid(ctx)[b] + row) != 0
             if op == LOAD_I or op == PICK_I:
-                ints[top] = np.int64(load64(program.data[b] + 8 * row))
+                ints[top] = np.int64(load64(program_data(ctx)[b] + 8 * row))
             else:
-                floats[top] = load_float(program.data[b] + 8 * row)
+                floats[top] = load_float(program_data(ctx)[b] + 8 * row)
             top += 1
         elif op == TIME:  # a: slot, b: 0 start, 1 end
-            ints[top], known[top] = (bound.end[a] if b else bound.start[a]), True
+            ints[top], known[top] = (bound_end(ctx)[a] if b else bound_start(ctx)[a]), True
             top += 1
         elif op == CONST_I:
-            ints[top], known[top] = program.ints[a], True
+            ints[top], known[top] = program_ints(ctx)[a], True
             top += 1
         elif op == CONST_F:
-            floats[top], known[top] = program.floats[a], True
+            floats[top], known[top] = program_floats(ctx)[a], True
             top += 1
         elif op == NULL:
             ints[top], floats[top], known[top] = 0, 0.0, False
@@ -185,14 +153,14 @@ def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: A
                     known[top - 1] &= ((x ^ y) & (x ^ z)) >= 0
                 elif op == MUL_I:
                     z = x * y
-                    rough = np.float64(x) * np.float64(y)
+                    rough = np.float64(ctx) * np.float64(y)
                     # a product that left 64 bits is far from what it should be
                     known[top - 1] &= abs(rough - np.float64(z)) < 4.6e18
                 else:
                     known[top - 1] &= y != 0
                     z = np.int64(0)
                     if y != 0:
-                        z = abs(x) % abs(y)
+                        z = abs(ctx) % abs(y)
                         z = -z if x < 0 else z
                 ints[top - 1] = z
             else:
@@ -236,12 +204,12 @@ def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: A
             found = False
             if op == IN_I:
                 for place in range(a, b):
-                    found |= program.ints[place] == ints[top - 1]
+                    found |= program_ints(ctx)[place] == ints[top - 1]
                 for place in range(c, d):
-                    found |= program.floats[place] == np.float64(ints[top - 1])
+                    found |= program_floats(ctx)[place] == np.float64(ints[top - 1])
             else:
                 for place in range(c, d):
-                    found |= program.floats[place] == floats[top - 1]
+                    found |= program_floats(ctx)[place] == floats[top - 1]
             truth = found
         elif op == TEST:  # a: negated, b: the list holds NULL
             top -= 1
@@ -257,9 +225,9 @@ def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: A
         elif op == TRUTH:
             truth = a != 0
         elif op == LOOP_SET:  # a: loop, b: first number
-            loops[a] = program.ints[b]
+            loops[a] = program_ints(ctx)[b]
         elif op == LOOP_TEST:  # a: loop, b: group or -1, c: last number where b is -1, d: where to go when done
-            if loops[a] > (members.size[b] if b >= 0 else program.ints[c]):
+            if loops[a] > (members_size(ctx)[which, b] if b >= 0 else program_ints(ctx)[c]):
                 pc = d
         elif op == LOOP_NEXT:  # a: loop, b: where to go
             loops[a] += 1
@@ -303,28 +271,26 @@ def holds(program: Any, memo: Any, rows: Any, bound: Any, members: Any, stack: A
             else:
                 x, y = ints[top - 1], ints[top]
                 if a:  # strings
-                    x, y = program.rank[x] if known[top - 1] else 0, program.rank[y] if known[top] else 0
+                    x, y = program_rank(ctx)[x] if known[top - 1] else 0, program_rank(ctx)[y] if known[top] else 0
                 better = y < x if op == LEAST_I else y > x
             if known[top] and (better or not known[top - 1]):
                 ints[top - 1], floats[top - 1], known[top - 1] = ints[top], floats[top], True
         elif op == AGGREGATE_I or op == AGGREGATE_F:  # a: function, b: column, c: group or -1, d: first slot, e: slots
-            count: Any = members.size[c] if c >= 0 else np.int64(code[pc - 1, 5])
+            count: Any = members_size(ctx)[which, c] if c >= 0 else np.int64(code[pc - 1, 5])
             if op == AGGREGATE_I:
-                ints[top], floats[top], known[top] = _aggregate_ints(
-                    program, rows, bound, members, a, b, c, d, count
-                )
+                ints[top], floats[top], known[top] = _aggregate_ints(ctx, which, a, b, c, d, count)
             else:
-                floats[top], known[top] = _aggregate_floats(program, rows, bound, members, a, b, c, d, count)
+                floats[top], known[top] = _aggregate_floats(ctx, which, a, b, c, d, count)
             top += 1
         elif op == RANK:
-            ints[top - 1] = program.rank[ints[top - 1]] if known[top - 1] else 0
+            ints[top - 1] = program_rank(ctx)[ints[top - 1]] if known[top - 1] else 0
         elif op == EXTERNAL:  # a: function, b: arguments, c: bits say which arguments are floats
             top -= b
             ok = True
             for place in range(b):
                 ok &= known[top + place]
             if ok:
-                ok = _external(memo, ints, floats, top, a, b, c)
+                ok = _external(ctx, ints, floats, top, a, b, c)
             known[top] = ok
             top += 1
     return truth
@@ -338,22 +304,24 @@ def _haversine(lat1: Any, lon1: Any, lat2: Any, lon2: Any) -> Any:
 
 
 @njit(cache=True)
-def _member_row(rows: Any, bound: Any, members: Any, group: Any, first: Any, index: Any) -> Any:
-    return np.int64(rows[members.place[group, index]]) if group >= 0 else bound.row[first + index]
+def _member_row(ctx: Any, which: Any, group: Any, first: Any, index: Any) -> Any:
+    return (
+        np.int64(store_row(ctx)[members_place(ctx)[which, group, index]])
+        if group >= 0
+        else bound_row(ctx)[first + index]
+    )
 
 
 @njit(cache=True)
-def _aggregate_ints(
-    program: Any, rows: Any, bound: Any, members: Any, function: Any, column: Any, group: Any, first: Any, count: Any
-) -> Any:
+def _aggregate_ints(ctx: Any, which: Any, function: Any, column: Any, group: Any, first: Any, count: Any) -> Any:
     """(value, average, known). An average is a float."""
     if function == COUNT:
         return count, 0.0, True
     total: Any = np.int64(0)
     rough, seen = 0.0, 0
-    declared, valid, data = program.declared[column], program.valid[column], program.data[column]
+    declared, valid, data = program_declared(ctx)[column], program_valid(ctx)[column], program_data(ctx)[column]
     for index in range(count):
-        row = _member_row(rows, bound, members, group, first, index)
+        row = _member_row(ctx, which, group, first, index)
         if (declared and not load8(declared + row)) or (valid and not load8(valid + row)):
             continue
         value = np.int64(load64(data + 8 * row))
@@ -374,13 +342,11 @@ def _aggregate_ints(
 
 
 @njit(cache=True)
-def _aggregate_floats(
-    program: Any, rows: Any, bound: Any, members: Any, function: Any, column: Any, group: Any, first: Any, count: Any
-) -> Any:
+def _aggregate_floats(ctx: Any, which: Any, function: Any, column: Any, group: Any, first: Any, count: Any) -> Any:
     total, seen = 0.0, 0
-    declared, valid, data = program.declared[column], program.valid[column], program.data[column]
+    declared, valid, data = program_declared(ctx)[column], program_valid(ctx)[column], program_data(ctx)[column]
     for index in range(count):
-        row = _member_row(rows, bound, members, group, first, index)
+        row = _member_row(ctx, which, group, first, index)
         if (declared and not load8(declared + row)) or (valid and not load8(valid + row)):
             continue
         value: Any = load_float(data + 8 * row)
@@ -399,7 +365,7 @@ def _aggregate_floats(
 
 
 @njit(cache=True)
-def _external(memo: Any, ints: Any, floats: Any, top: Any, function: Any, arguments: Any, as_floats: Any) -> Any:
+def _external(ctx: Any, ints: Any, floats: Any, top: Any, function: Any, arguments: Any, as_floats: Any) -> Any:
     """Puts the result on the stack and says whether it is not NULL; an unknown one is written to the misses."""
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     for place in range(arguments):
@@ -412,19 +378,19 @@ def _external(memo: Any, ints: Any, floats: Any, top: Any, function: Any, argume
             second = value
         else:
             third = value
-    mask = np.int64(len(memo.keys) - 1)
+    mask = np.int64(len(memo_keys(ctx)) - 1)
     place = place_of(function + 1, first, second, third) & mask
-    while memo.keys[place, 0]:
-        keys = memo.keys[place]
+    while memo_keys(ctx)[place, 0]:
+        keys = memo_keys(ctx)[place]
         if keys[0] == function + 1 and keys[1] == first and keys[2] == second and keys[3] == third:
-            ints[top], floats[top] = memo.ints[place], memo.floats[place]
-            return memo.known[place] != 0
+            ints[top], floats[top] = memo_ints(ctx)[place], memo_floats(ctx)[place]
+            return memo_known(ctx)[place] != 0
         place = (place + 1) & mask
-    count = memo.missed[0]
-    memo.missed[0] = count + 1
-    if count < len(memo.misses):
-        memo.misses[count, 0] = function + 1
-        memo.misses[count, 1], memo.misses[count, 2], memo.misses[count, 3] = first, second, third
+    count = memo_missed(ctx)[0]
+    memo_missed(ctx)[0] = count + 1
+    if count < len(memo_misses(ctx)):
+        memo_misses(ctx)[count, 0] = function + 1
+        memo_misses(ctx)[count, 1], memo_misses(ctx)[count, 2], memo_misses(ctx)[count, 3] = first, second, third
     ints[top], floats[top] = 0, 0.0
     return False
 

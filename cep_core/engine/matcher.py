@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cep_core.engine import tables as t
-from cep_core.engine.machine import Bound, Members, new_stack
+from cep_core.engine.machine import DEPTH
 from cep_core.engine.program import new_memo
 from cep_core.engine.search import search
 from cep_core.engine.task import Task
@@ -56,87 +56,110 @@ def chunks(
     query = task.checked.query
     consume = {"none": t.NOT_CONSUMED, "used": t.USED, "older": t.OLDER}[query.consume] if not task.post else 0
     postponed = 0 if not task.checked.postponed else 1 if query.select == "all" else 2
-    options = t.Options(
-        task.mode, consume, query.ties == "ordered", t.NO_WINDOW if query.within_us is None else query.within_us,
-        postponed, -_FAR if low_us is None or task.post else low_us, _FAR if high_us is None or task.post else high_us,
-        limit, task.mode != t.ALL or bool(task.vocabulary.externals), 0 if detected is None else detected.ctypes.data,
-    )  # fmt: skip
-    drive = _drive(task, options)
-    slots, deep = task.shape.kind.shape[1], task.plans.order.shape[1]
-    bound = Bound(*(np.zeros(slots + 1, np.int64) for _ in range(4)))
-    members, spare, best = (
-        Members(np.zeros((task.groups, task.longest), np.int32), *(np.zeros(task.groups, np.int64) for _ in range(3)))
-        for _ in range(3)
+    window = t.NO_WINDOW if query.within_us is None else query.within_us
+    low = -_FAR if low_us is None or task.post else low_us
+    high = _FAR if high_us is None or task.post else high_us
+    restarts = task.mode != t.ALL or bool(task.vocabulary.externals)
+    ctx = task.ctx
+    _narrow(task, low, high, window if postponed else 0, detected is not None)
+    _begin(task, taken)
+    ordered = query.ties == "ordered"
+    address = 0 if detected is None else detected.ctypes.data
+    ctx.put(
+        options=np.asarray(
+            [task.mode, consume, ordered, window, postponed, low, high, limit, restarts, address], np.int64
+        )
     )
-    elements = int(task.shape.emit[:, 2].max(initial=0)) + 1
-    mark = np.zeros((elements, len(task.store.row)) if task.mode == t.MERGED else (0, 0), np.int64)
-    lists = len(task.lists.first) - 1
-    frame = t.Frame(
-        np.zeros(deep, np.int64), np.zeros(deep, np.int64), task.lists.first[:-1].copy(), task.lists.first[:-1].copy(),
-        np.full(lists, -1, np.int64), np.zeros(lists, np.int64), np.zeros(lists, np.int64), taken.used, taken.older,
-        np.zeros(t.STATES, np.int64), np.full(slots + 3, -1, np.int64), np.zeros(4, np.int64), mark,
-    )  # fmt: skip
-    frame.state[t.PART], frame.state[t.ORDINAL] = -1, 1
-    stack, memo, program = new_stack(task.loops), new_memo(), task.program
+    state = ctx["frame_state"]
     room = ROOM
-    out = _out(room, task)
+    _make_room(task, room)
     while True:
-        status = search(
-            task.store, task.lists, task.shape, task.plans, drive, program, memo, stack, frame, bound, members, spare,
-            best, out, options,
-        )  # fmt: skip
+        status = search(ctx.address)
         if status == t.MISSED:
-            memo, rank = task.vocabulary.answer(memo)
-            program = program._replace(rank=rank)
+            task.vocabulary.answer(ctx)
             continue
-        found = int(frame.state[t.WRITTEN])
-        if found:
-            yield _chunk(out, found, frame.state)
-            frame.state[[t.WRITTEN, t.WRITTEN_MEMBERS, t.WRITTEN_TIMERS]] = 0
+        if state[t.WRITTEN]:
+            yield _chunk(ctx)
+            state[[t.WRITTEN, t.WRITTEN_MEMBERS, t.WRITTEN_TIMERS]] = 0
         if status == t.DONE:
             return
         if status == t.OVER_LIMIT:
-            partition = name_of(int(frame.state[t.OVER_PART]))
+            partition = name_of(int(state[t.OVER_PART]))
             raise LimitError(
                 f"query {query.id}: more than {limit} answers in partition {partition or '(all)'}; narrow its "
                 f"conditions or its WITHIN, use SELECT recent, or raise its limit on answers per partition"
             )
         if status == t.GROW or room < MOST_ROOM:
             room *= 4
-        out = _out(room, task)
+            _make_room(task, room)
 
 
-def _drive(task: Task, options: t.Options) -> t.Drive:
-    """Only last events whose answers can be detected in the range."""
-    drive = task.drive
-    if not len(drive.place):
-        return drive
-    if options.low <= -_FAR and options.high >= _FAR:
-        return drive
-    ends = np.where(drive.place >= 0, task.store.end[np.maximum(drive.place, 0)], drive.moment)
-    keep = np.ones(len(ends), bool)
-    if options.high < _FAR:
-        keep &= ends < options.high  # an answer is never detected before its last event ends
-    timers = bool((task.shape.kind != t.EVENT).any())
-    trailing = bool((task.shape.group[:, t.FOLLOWING] == task.shape.group[:, t.FOLLOWING + 1]).any())
-    if options.low > -_FAR and not options.detected and not timers and not trailing:
-        keep &= ends + (options.window if options.postponed else 0) >= options.low
-    return t.Drive(*(column[keep] for column in drive))
+def _narrow(task: Task, low: int, high: int, postponed_us: int, detected: bool) -> None:
+    """Leaves only last events whose answers can be detected in the range."""
+    ctx = task.ctx
+    place, moment = ctx["drive_place"], ctx["drive_moment"]
+    if not len(place) or (low <= -_FAR and high >= _FAR):
+        return
+    ends = np.where(place >= 0, ctx["store_end"][np.maximum(place, 0)], moment)
+    keep = ends < high  # an answer is never detected before its last event ends
+    timers = bool((ctx["shape_kind"] != t.EVENT).any())
+    group = ctx["shape_group"]
+    trailing = bool((group[:, t.FOLLOWING] == group[:, t.FOLLOWING + 1]).any())
+    if not detected and not timers and not trailing:
+        keep &= ends + postponed_us >= low
+    ctx.put(**{name: ctx[name][keep] for name in ("drive_place", "drive_plan", "drive_part", "drive_moment")})
 
 
-def _out(room: int, task: Task) -> t.Out:
-    wide = room * (task.shape.kind.shape[1] + 4 * task.groups) + task.groups * task.longest
-    return t.Out(
-        np.zeros(room + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64),
-        np.empty(wide, np.int32),
-        np.empty(wide, np.int32), np.empty(wide if (task.shape.kind != t.EVENT).any() else 0, np.int64),
-    )  # fmt: skip
+def _begin(task: Task, taken: Taken) -> None:
+    """The arrays of a search that has not begun."""
+    ctx = task.ctx
+    slots, deep = ctx["shape_kind"].shape[1], ctx["plans_order"].shape[1]
+    first = ctx["lists_first"][:-1]
+    elements = int(ctx["shape_emit"][:, 2].max(initial=0)) + 1
+    state = np.zeros(t.STATES, np.int64)
+    state[t.PART], state[t.ORDINAL] = -1, 1
+    ctx.put(
+        **{f"bound_{name}": np.zeros(slots + 1, np.int64) for name in ("row", "place", "start", "end")},
+        **{f"members_{name}": np.zeros((3, task.groups), np.int64) for name in ("size", "start", "end")},
+        members_place=np.zeros((3, task.groups, task.longest), np.int32),
+        stack_ints=np.zeros(DEPTH, np.int64),
+        stack_floats=np.zeros(DEPTH),
+        stack_known=np.zeros(DEPTH, np.bool_),
+        stack_loops=np.zeros(task.loops + 1, np.int64),
+        frame_cursor=np.zeros(deep, np.int64),
+        frame_stop=np.zeros(deep, np.int64),
+        frame_back=first.copy(),
+        frame_head=first.copy(),
+        frame_part_of=np.full(len(first), -1, np.int64),
+        frame_part_low=np.zeros(len(first), np.int64),
+        frame_part_high=np.zeros(len(first), np.int64),
+        frame_used=taken.used,
+        frame_older=taken.older,
+        frame_state=state,
+        frame_best=np.full(slots + 3, -1, np.int64),
+        frame_span=np.zeros(4, np.int64),
+        frame_mark=np.zeros((elements, len(ctx["store_row"])) if task.mode == t.MERGED else (0, 0), np.int64),
+        **new_memo(),
+    )
 
 
-def _chunk(out: t.Out, found: int, state: np.ndarray) -> Chunk:
-    members, timers = int(state[t.WRITTEN_MEMBERS]), int(state[t.WRITTEN_TIMERS])
-    return Chunk(
-        out.offsets[: found + 1].copy(), out.branch[:found].copy(), out.groupings[:found].copy(),
-        out.detection[:found].copy(), out.element[:members].copy(),
-        out.member[:members].copy(), out.moment[:timers].copy(),
-    )  # fmt: skip
+def _make_room(task: Task, room: int) -> None:
+    kind = task.ctx["shape_kind"]
+    wide = room * (kind.shape[1] + 4 * task.groups) + task.groups * task.longest
+    task.ctx.put(
+        out_offsets=np.zeros(room + 1, np.int64),
+        out_branch=np.empty(room, np.int32),
+        out_groupings=np.empty(room, np.int64),
+        out_detection=np.empty(room, np.int64),
+        out_element=np.empty(wide, np.int32),
+        out_member=np.empty(wide, np.int32),
+        out_moment=np.empty(wide if (kind != t.EVENT).any() else 0, np.int64),
+    )
+
+
+def _chunk(ctx: t.Context) -> Chunk:
+    state = ctx["frame_state"]
+    found, members, timers = (int(state[at]) for at in (t.WRITTEN, t.WRITTEN_MEMBERS, t.WRITTEN_TIMERS))
+    sizes = {"offsets": found + 1, "branch": found, "groupings": found, "detection": found, "element": members}
+    sizes |= {"member": members, "moment": timers}
+    return Chunk(**{name: ctx[f"out_{name}"][:size].copy() for name, size in sizes.items()})

@@ -1,7 +1,7 @@
 """Conditions over several events, compiled to the machine's instructions.
 
 Enters: conditions of the language with what each variable stands for (`Place`), and the columns of the events.
-Leaves: `Program` arrays (machine.py), and the table of external functions that the machine asks for by number.
+Leaves: the arrays program_* (tables.py), and the table of external functions that the machine asks for by number.
 Always holds: whatever speaks of one event alone is a column computed once for all events, so the machine only compares
 and computes what joins several. What is known from the pattern (an unbound variable, an index beyond a window) is
 decided here. FORALL over a window is unrolled; over a group it is a loop.
@@ -19,6 +19,7 @@ from cep_core.engine import machine as m
 from cep_core.engine.conditions import EventColumns, anonymous, anonymous_condition, attributes
 from cep_core.engine.output import timer_id
 from cep_core.engine.scalars import moment_us
+from cep_core.engine.tables import Context
 from cep_core.engine.values import Vector, compute, constant, function, likes
 from cep_core.engine.variables import bare_variables
 from cep_core.language.algebra import (
@@ -115,7 +116,7 @@ class Assembler:
         self._condition(instance.condition)
         return low, len(self._code)
 
-    def finish(self) -> tuple[m.Program, Vocabulary]:
+    def finish(self) -> tuple[dict[str, np.ndarray], Vocabulary]:
         """The program, with all strings coded by one list of words."""
         words = sorted({w for v in self._strings.values() for w in v.words} | set(self._words.values()))
         code_of = {word: number for number, word in enumerate(words)}
@@ -127,11 +128,15 @@ class Assembler:
                 _, valid, declared = self._vectors[column]
                 self._vectors[column] = (moved[vector.data], valid, declared)
         code = np.asarray(self._code, np.int32).reshape(-1, 6)
-        program = m.Program(
-            code, np.asarray(self._ints, np.int64), np.asarray(self._floats, np.float64),
-            _addresses([data for data, _, _ in self._vectors]), _addresses([valid for _, valid, _ in self._vectors]),
-            _addresses([declared for _, _, declared in self._vectors]), np.arange(len(words), dtype=np.int64),
-        )  # fmt: skip
+        program: dict[str, np.ndarray] = {
+            "program_code": code,
+            "program_ints": np.asarray(self._ints, np.int64),
+            "program_floats": np.asarray(self._floats, np.float64),
+            "program_data": _addresses([data for data, _, _ in self._vectors]),
+            "program_valid": _addresses([valid for _, valid, _ in self._vectors]),
+            "program_declared": _addresses([declared for _, _, declared in self._vectors]),
+            "program_rank": np.arange(len(words), dtype=np.int64),
+        }
         return program, Vocabulary(tuple(self.externals), words, code_of, list(self._vectors))
 
     # ------------------------------------------------------------ conditions
@@ -556,27 +561,29 @@ class Vocabulary:
     codes: dict[str, int]
     alive: list[Any]  # the arrays whose addresses the program holds
 
-    def answer(self, memo: m.Memo) -> tuple[m.Memo, np.ndarray]:
-        """The memo with its misses computed, and the new ranks of all words."""
-        count = min(int(memo.missed[0]), len(memo.misses))
-        asked = np.unique(memo.misses[:count], axis=0)
-        entries = [(memo.keys[p], memo.known[p], memo.ints[p], memo.floats[p]) for p in np.flatnonzero(memo.keys[:, 0])]
+    def answer(self, ctx: Context) -> None:
+        """Computes the misses of the memo, and ranks all words anew."""
+        count = min(int(ctx["memo_missed"][0]), len(ctx["memo_misses"]))
+        asked = np.unique(ctx["memo_misses"][:count], axis=0)
+        held = np.flatnonzero(ctx["memo_keys"][:, 0])
+        entries = list(zip(*(ctx[f"memo_{name}"][held] for name in ("keys", "known", "ints", "floats")), strict=True))
         for number in np.unique(asked[:, 0]).tolist():
             rows = asked[asked[:, 0] == number]
             for row, result in zip(rows, self._results(self.externals[number - 1], rows), strict=True):
                 entries.append((row, *result))
         larger = new_memo(4 * len(entries) + 64)
-        mask = len(larger.keys) - 1
+        keys = larger["memo_keys"]
+        mask = len(keys) - 1
         for key, known, whole, broken in entries:
             place = m.place_of(key[0], key[1], key[2], key[3]) & mask
-            while larger.keys[place, 0]:
+            while keys[place, 0]:
                 place = (place + 1) & mask
-            larger.keys[place], larger.known[place] = key, known
-            larger.ints[place], larger.floats[place] = whole, broken
+            keys[place], larger["memo_known"][place] = key, known
+            larger["memo_ints"][place], larger["memo_floats"][place] = whole, broken
         order = sorted(range(len(self.words)), key=self.words.__getitem__)
         rank = np.empty(len(self.words), np.int64)
         rank[order] = np.arange(len(order))
-        return larger, rank
+        ctx.put(**larger, program_rank=rank)
 
     def _results(self, external: External, rows: np.ndarray) -> list[tuple[int, int, float]]:
         given = [self._vector(kind, rows[:, place + 1]) for place, kind in enumerate(external.kinds)]
@@ -615,12 +622,16 @@ class Vocabulary:
         return self.codes[word]
 
 
-def new_memo(size: int = 64, misses: int = 4096) -> m.Memo:
+def new_memo(size: int = 64, misses: int = 4096) -> dict[str, np.ndarray]:
     room = 1 << max(6, (size - 1).bit_length())
-    return m.Memo(
-        np.zeros((room, 4), np.int64), np.zeros(room, np.uint8), np.zeros(room, np.int64), np.zeros(room),
-        np.zeros((misses, 4), np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
+    return {
+        "memo_keys": np.zeros((room, 4), np.int64),
+        "memo_known": np.zeros(room, np.int8),
+        "memo_ints": np.zeros(room, np.int64),
+        "memo_floats": np.zeros(room),
+        "memo_misses": np.zeros((misses, 4), np.int64),
+        "memo_missed": np.zeros(1, np.int64),
+    }
 
 
 def _addresses(arrays: list[Any]) -> np.ndarray:

@@ -157,4 +157,3 @@ class _Reader:
         if node.function == "avg":
             return Vector("float", np.where(fits, whole, rough) / np.maximum(np.diff(first), 1), some)
         return Vector("int", whole, some & fits)
-

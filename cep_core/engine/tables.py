@@ -1,167 +1,233 @@
-"""What the search reads and writes, as arrays: the one boundary between plans and kernels.
+"""What the search reads and writes: arrays by address, in one table, so that a kernel's call passes one number.
 
-Enters: nothing. Leaves: named tuples of arrays with one dtype and one layout each, so that one compiled kernel serves
-every search. `Shape` and `Plans` come from task.py, `Lists` from lists.py, `Frame` and `Out` from matcher.py.
+Enters: nothing. Leaves: one reader for each array (`store_row(ctx)` is that array inside a kernel), and `Context`, with
+the arrays and the table of their addresses. task.py fills shape, plans, drive and lists; matcher.py the rest.
+Always holds: every array has the dtype and the dimensions given here, and lives as long as its Context, so one compiled
+kernel serves every search; numbers that are passed on are int64 everywhere, so it is compiled
+once. m: events of the store; b: branches; s: most slots of a branch; p: plans; d: their depth.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 NO_WINDOW = 1 << 62
 
-# Shape.kind: what binds a slot
+# shape_kind: what binds a slot
 EVENT, AT, EVERY, AFTER = range(4)
-# Shape.relation[b, s, t]: how slot s stands to slot t
+# shape_relation[b, s, t]: how slot s stands to slot t
 ANY_ORDER, PRECEDES, FOLLOWS, EARLIER, LATER = range(5)
-# columns of Shape.group and Shape.negation; pairs are ranges: PREVIOUS and FOLLOWING of `flat`, DUE of `due`
+# columns of shape_group and shape_negation; pairs are ranges: PREVIOUS and FOLLOWING of shape_flat, DUE of shape_due
 LIST, INDEX, OUTER, PREVIOUS, FOLLOWING, DUE, LOW, HIGH, BEFORE_GROUP, AFTER_GROUP = 0, 1, 2, 3, 5, 7, 9, 10, 11, 12
 COLUMNS = 13
-# how the search is done
+# options: how the search is done. O_POSTPONED: 0 no, 1 from the start, 2 from the end. O_LOW, O_HIGH: detection times.
+# O_RESTARTS: an event whose answers do not fit is begun again, instead of being gone on with. O_DETECTED: address of
+# int64 by row, when members that are matches were detected; 0: none are.
+(
+    O_MODE, O_CONSUME, O_ORDERED, O_WINDOW, O_POSTPONED, O_LOW, O_HIGH, O_LIMIT, O_RESTARTS, O_DETECTED,
+) = range(10)  # fmt: skip
 ALL, FIRST_RECENT, FIRST_EARLIEST, MERGED = range(4)
 NOT_CONSUMED, USED, OLDER = range(3)
-# Frame.state
+# frame_state
 (
     AT_ITEM, ITEM, DEPTH, RESUMED, PART, COUNTED, ORDINAL, STAMP, EMITTED, WRITTEN, WRITTEN_MEMBERS, WRITTEN_TIMERS,
     OVER_PART,
 ) = range(13)  # fmt: skip
 STATES = 13
+# members_*: whose groups: of this answer, of another branch with the same slots, of the best answer so far
+# (typed, as are all numbers that kernels pass on: a literal would compile them once for each value)
+CURRENT, SPARE, BEST = np.int64(0), np.int64(1), np.int64(2)
 # what a search ends with
 DONE, FULL, GROW, OVER_LIMIT, MISSED = range(5)
 
-
-class Store(NamedTuple):
-    """The events of one key in partition and event order, m of them: row int32, start, end int64, before int32 (the
-    last place that precedes each), part int32 [m]; offsets int64[parts+1]."""
-
-    row: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    before: np.ndarray
-    part: np.ndarray
-    offsets: np.ndarray
+_WORDS = 4  # of an entry: address and up to three dimensions
+_KINDS: dict[str, tuple[int, Any, int]] = {}  # name -> number, dtype, dimensions
 
 
-class Lists(NamedTuple):
-    """The candidates of each element. place int32[]: ascending in each list; first int64[lists+1].
-
-    An index holds a list's places by the value of an attribute: held int32[], by code and then ascending; code_first
-    int64[]: where the places of each code begin, from base[index] on; looked int64[indexes]: address of int64 by row:
-    the code to look for, given the event that is bound already; -1 for none."""
-
-    place: np.ndarray
-    first: np.ndarray
-    held: np.ndarray
-    code_first: np.ndarray
-    base: np.ndarray
-    looked: np.ndarray
+_NUMBA: dict[Any, Any] = {
+    np.int64: types.int64,
+    np.int32: types.int32,
+    np.int8: types.int8,
+    np.float64: types.float64,
+    np.bool_: types.boolean,
+}
 
 
-class Shape(NamedTuple):
-    """The branches of a query, b of them, with at most s slots.
+def _array(name: str, dtype: Any, dimensions: int = 1) -> Any:
+    """Declares an array; leaves its reader for kernels."""
+    number = len(_KINDS)
+    _KINDS[name] = number, dtype, dimensions
+    kind = _NUMBA[dtype]
+    array = types.Array(kind, dimensions, "C")
 
-    slots, alternative, rank, grouping int32[b] (rank settles between answers with the same members; branches of one
-    grouping have the same groups); kind int8, list int32,
-    amount int64 (moment, period or delay of a timer), position int32 [b, s]; relation int8[b, s, s].
-    spans, afters, groups, negations, late, whole, emits int32[b, 2]: ranges of the tables below, of `due` for late
-    (conditions that wait for groups) and whole (all conditions of the slots).
-    span int64[k, 3]: range of `flat` and the most microseconds. after int64[k, 3]: slot, range of `flat`.
-    group, negation int64[k, COLUMNS]. emit int32[k, 3]: 0 slot or 1 group, its number, the element.
-    due int32[k, 2]: instructions of a condition. flat int32[]: lists of slots."""
+    @intrinsic
+    def read(typingctx: Any, ctx: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            word = ir.IntType(64)
+            base = builder.inttoptr(args[0], word.as_pointer())
 
-    slots: np.ndarray
-    alternative: np.ndarray
-    rank: np.ndarray
-    grouping: np.ndarray
-    kind: np.ndarray
-    list: np.ndarray
-    amount: np.ndarray
-    position: np.ndarray
-    relation: np.ndarray
-    spans: np.ndarray
-    afters: np.ndarray
-    groups: np.ndarray
-    negations: np.ndarray
-    late: np.ndarray
-    whole: np.ndarray
-    emits: np.ndarray
-    span: np.ndarray
-    after: np.ndarray
-    group: np.ndarray
-    negation: np.ndarray
-    emit: np.ndarray
-    due: np.ndarray
-    flat: np.ndarray
+            def entry(at: int) -> Any:
+                return builder.load(builder.gep(base, [word(_WORDS * number + at)]))
+
+            size = context.get_abi_sizeof(context.get_data_type(kind))
+            shape = [entry(1 + dimension) for dimension in range(dimensions)]
+            strides = [word(size)]
+            for dimension in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], dimension))
+            made = context.make_array(array)(context, builder)
+            data = builder.inttoptr(entry(0), context.get_data_type(kind).as_pointer())
+            populate_array(made, data=data, shape=shape, strides=strides, itemsize=word(size), meminfo=None)
+            return made._getvalue()
+
+        return array(types.int64), generate
+
+    return read
 
 
-class Plans(NamedTuple):
-    """In which order slots are bound: a plan for each branch and slot that its last event may stand in, p of them, d
-    deep. branch, depth int32[p]; order, through, outer int32[p, d]: the slot, the index to look in or -1, and the bound
-    slot whose value is looked for; due int32[p, d+1, 2]: conditions to test once it is bound; the last when all are."""
+# The store: the events of one key in partition and event order.
+store_row = _array("store_row", np.int32)  # [m]
+store_start = _array("store_start", np.int64)  # [m]
+store_end = _array("store_end", np.int64)  # [m]
+store_before = _array("store_before", np.int32)  # [m] the last place that precedes each
+store_part = _array("store_part", np.int32)  # [m]
+store_offsets = _array("store_offsets", np.int64)  # [parts+1]
 
-    branch: np.ndarray
-    depth: np.ndarray
-    order: np.ndarray
-    through: np.ndarray
-    outer: np.ndarray
-    due: np.ndarray
+# The candidates of each element: places, ascending in each list.
+lists_place = _array("lists_place", np.int32)
+lists_first = _array("lists_first", np.int64)  # [lists+1]
+# An index holds a list's places by the value of an attribute: by code, then ascending.
+lists_held = _array("lists_held", np.int32)
+lists_code_first = _array("lists_code_first", np.int64)  # where the places of each code begin ..
+lists_base = _array("lists_base", np.int64)  # .. from here on, by index
+lists_looked = _array("lists_looked", np.int64)  # address of int64 by row: the code to look for, -1: none
+
+# The branches of a query.
+shape_slots = _array("shape_slots", np.int64)  # [b]
+shape_alternative = _array("shape_alternative", np.int64)  # [b] disjuncts of one alternative may have the same answer
+shape_rank = _array("shape_rank", np.int64)  # [b] settles between answers with the same members
+shape_grouping = _array("shape_grouping", np.int64)  # [b] equal where a branch has the same groups
+shape_kind = _array("shape_kind", np.int64, 2)  # [b, s]
+shape_list = _array("shape_list", np.int64, 2)  # [b, s] -1 for timers
+shape_amount = _array("shape_amount", np.int64, 2)  # [b, s] moment, period or delay of a timer
+shape_position = _array("shape_position", np.int64, 2)  # [b, s]
+shape_relation = _array("shape_relation", np.int64, 3)  # [b, s, s]
+shape_spans = _array("shape_spans", np.int64, 2)  # [b, 2] range of shape_span; and so on
+shape_afters = _array("shape_afters", np.int64, 2)
+shape_groups = _array("shape_groups", np.int64, 2)
+shape_negations = _array("shape_negations", np.int64, 2)
+shape_emits = _array("shape_emits", np.int64, 2)
+shape_late = _array("shape_late", np.int64, 2)  # [b, 2] range of shape_due: conditions that wait for groups
+shape_whole = _array("shape_whole", np.int64, 2)  # [b, 2] all conditions of the slots
+shape_span = _array("shape_span", np.int64, 2)  # [k, 3] range of shape_flat, most microseconds
+shape_after = _array("shape_after", np.int64, 2)  # [k, 3] slot, range of shape_flat
+shape_group = _array("shape_group", np.int64, 2)  # [k, COLUMNS]
+shape_negation = _array("shape_negation", np.int64, 2)  # [k, COLUMNS]
+shape_emit = _array("shape_emit", np.int64, 2)  # [k, 3] 0 slot or 1 group, its number, the element
+shape_due = _array("shape_due", np.int64, 2)  # [k, 2] instructions of a condition
+shape_flat = _array("shape_flat", np.int64)  # lists of slots
+
+# In which order slots are bound: a plan for each branch and slot that its last event may stand in.
+plans_branch = _array("plans_branch", np.int64)  # [p]
+plans_depth = _array("plans_depth", np.int64)  # [p]
+plans_order = _array("plans_order", np.int64, 2)  # [p, d] the slot
+plans_through = _array("plans_through", np.int64, 2)  # [p, d] the index to look in, -1: none ..
+plans_outer = _array("plans_outer", np.int64, 2)  # [p, d] .. for the value of this bound slot
+plans_more = _array("plans_more", np.int64, 2)  # [p, d] how many slots of the same window are bound from here on
+plans_due = _array("plans_due", np.int64, 3)  # [p, d+1, 2] range of shape_due to test once it is bound; last: all are
+
+# Where searches begin, ascending by place.
+drive_place = _array("drive_place", np.int64)  # the last event; -1: a timer ..
+drive_plan = _array("drive_plan", np.int64)
+drive_part = _array("drive_part", np.int64)  # .. in this partition ..
+drive_moment = _array("drive_moment", np.int64)  # .. at this moment
+
+# The conditions: instructions (machine.py), constants and columns.
+program_code = _array("program_code", np.int32, 2)  # [n, 6]
+program_ints = _array("program_ints", np.int64)
+program_floats = _array("program_floats", np.float64)
+program_data = _array("program_data", np.int64)  # by column: address of values by row (8 bytes; 1 for masks)
+program_valid = _array("program_valid", np.int64)  # address of bytes by row: 1 where not NULL; 0: no row is
+program_declared = _array("program_declared", np.int64)  # 1 where the event's class declares it; 0: all do
+program_rank = _array("program_rank", np.int64)  # code of a string -> its place in the order of strings
+
+# Results of functions without a kernel: function + 1 (0: free) and arguments; what was asked and is not there yet.
+memo_keys = _array("memo_keys", np.int64, 2)  # [size, 4]
+memo_known = _array("memo_known", np.int8)
+memo_ints = _array("memo_ints", np.int64)
+memo_floats = _array("memo_floats", np.float64)
+memo_misses = _array("memo_misses", np.int64, 2)  # [room, 4]
+memo_missed = _array("memo_missed", np.int64)  # [1] how many
+
+# The events bound so far, by slot; the last place is the event that a group or a negation tries.
+bound_row = _array("bound_row", np.int64)  # -1 for a timer
+bound_place = _array("bound_place", np.int64)
+bound_start = _array("bound_start", np.int64)
+bound_end = _array("bound_end", np.int64)
+
+# The members of each group, by whose they are.
+members_place = _array("members_place", np.int32, 3)
+members_size = _array("members_size", np.int64, 2)
+members_start = _array("members_start", np.int64, 2)  # the least start
+members_end = _array("members_end", np.int64, 2)
+
+# What the machine works with.
+stack_ints = _array("stack_ints", np.int64)
+stack_floats = _array("stack_floats", np.float64)
+stack_known = _array("stack_known", np.bool_)
+stack_loops = _array("stack_loops", np.int64)  # the numbers of FORALL
+
+# What a search remembers.
+frame_cursor = _array("frame_cursor", np.int64)  # [d]
+frame_stop = _array("frame_stop", np.int64)  # [d]
+frame_back = _array("frame_back", np.int64)  # [lists] the first candidate in the window of the last event
+frame_head = _array("frame_head", np.int64)  # [lists] behind the last candidate before it
+frame_part_of = _array("frame_part_of", np.int64)  # [lists] the partition whose range of the list is ..
+frame_part_low = _array("frame_part_low", np.int64)  # .. from here ..
+frame_part_high = _array("frame_part_high", np.int64)  # .. to here
+frame_used = _array("frame_used", np.int64)  # [m or 0] when each event was consumed, 0: never
+frame_older = _array("frame_older", np.int64)  # [parts or 0] the first place that is not consumed
+frame_state = _array("frame_state", np.int64)  # [STATES]
+frame_best = _array("frame_best", np.int64)  # [s+3] branch, -1: none; start, end; places of slots
+frame_span = _array("frame_span", np.int64)  # [4] start and end of the answer, and of a merged match
+frame_mark = _array("frame_mark", np.int64, 2)  # [elements or 0, m] the last merged match that has an event
+options = _array("options", np.int64)
+
+# Answers as they are found.
+out_offsets = _array("out_offsets", np.int64)  # [room+1]
+out_branch = _array("out_branch", np.int32)  # [room]
+out_groupings = _array("out_groupings", np.int64)  # [room] a bit for each grouping among the answers of the match
+out_detection = _array("out_detection", np.int64)  # [room]
+out_element = _array("out_element", np.int32)  # [members]
+out_member = _array("out_member", np.int32)  # [members] a row, or -1 - i for the i-th of ..
+out_moment = _array("out_moment", np.int64)  # .. these
 
 
-class Drive(NamedTuple):
-    """Where searches begin: the place of the last event (-1: a timer at `moment` in partition `part`) and the plan,
-    ascending by place."""
+class Context:
+    """Arrays by name, and the table of their addresses."""
 
-    place: np.ndarray
-    plan: np.ndarray
-    part: np.ndarray
-    moment: np.ndarray
+    def __init__(self) -> None:
+        self.table = np.zeros((len(_KINDS), _WORDS), np.int64)
+        self.arrays: dict[str, np.ndarray] = {}
 
+    def put(self, **arrays: np.ndarray) -> None:
+        """Sets arrays; each must be as declared above."""
+        for name, array in arrays.items():
+            number, dtype, dimensions = _KINDS[name]
+            assert (array.dtype, array.ndim) == (dtype, dimensions), name
+            assert array.flags.c_contiguous, name
+            self.arrays[name] = array
+            self.table[number, 0] = array.ctypes.data
+            self.table[number, 1 : 1 + dimensions] = array.shape
 
-class Options(NamedTuple):
-    mode: int
-    consume: int
-    ordered: bool
-    window: int
-    postponed: int  # 0 no, 1 from the start, 2 from the end
-    low: int  # detection times
-    high: int
-    limit: int
-    restarts: bool  # an event whose answers do not fit is begun again, instead of being gone on with
-    detected: int  # address of int64 by row: when members that are matches were detected; 0: none are
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays[name]
 
-
-class Frame(NamedTuple):
-    """What a search remembers. cursor, stop int64[d]; back, head int64[lists]; part_of, part_low, part_high
-    int64[lists]; used int64[m or 0]: when each event was consumed, 0: never; older int64[parts]: the first place that
-    is not; state int64[STATES]; best int64[s+3]: branch, -1: none; start, end; slots' places; span int64[4]: start and
-    end of the answer, and of a merged match; mark int64[elements or 0, m]: the last merged match that has an event."""
-
-    cursor: np.ndarray
-    stop: np.ndarray
-    back: np.ndarray
-    head: np.ndarray
-    part_of: np.ndarray
-    part_low: np.ndarray
-    part_high: np.ndarray
-    used: np.ndarray
-    older: np.ndarray
-    state: np.ndarray
-    best: np.ndarray
-    span: np.ndarray
-    mark: np.ndarray
-
-
-class Out(NamedTuple):
-    """Answers as they are found. offsets int64[room+1]; branch int32, groupings int64 (a bit for each grouping among
-    the answers of the match), detection int64 [room]; element, member int32 [members]: member is a row, or -1 - i for
-    the i-th of `moment` int64[members]."""
-
-    offsets: np.ndarray
-    branch: np.ndarray
-    groupings: np.ndarray
-    detection: np.ndarray
-    element: np.ndarray
-    member: np.ndarray
-    moment: np.ndarray
+    @property
+    def address(self) -> int:
+        return int(self.table.ctypes.data)

@@ -19,7 +19,6 @@ from cep_core.engine.conditions import EventColumns, anonymous_condition
 from cep_core.engine.drive import drive_of
 from cep_core.engine.instances import Slots, expanded, only_slot, slots_of, times_instances
 from cep_core.engine.lists import Candidates, IndexKey, ListKey
-from cep_core.engine.machine import Program
 from cep_core.engine.program import Assembler, Instance, Place, Vocabulary
 from cep_core.engine.variables import bare_variables, is_plain, variables
 from cep_core.errors import LimitError
@@ -43,17 +42,13 @@ MOST_GROUPINGS = 62
 
 @dataclass(frozen=True)
 class Task:
-    """A query ready to be searched. post: SELECT and CONSUME come after the search (timers, trailing groups), since the
-    last event says not yet which member completes an answer."""
+    """A query ready to be searched. ctx: its arrays, without those that a search makes anew. loops, groups, longest:
+    how many numbers of FORALL, groups of a branch and members of a group there are at most. post: SELECT and CONSUME
+    come after the search (timers, trailing groups): the last event does not say which member completes an answer."""
 
     checked: CheckedQuery
     branches: tuple[Branch, ...]
-    store: t.Store
-    lists: t.Lists
-    shape: t.Shape
-    plans: t.Plans
-    drive: t.Drive
-    program: Program
+    ctx: t.Context
     vocabulary: Vocabulary
     loops: int
     groups: int
@@ -112,14 +107,19 @@ def build(checked: CheckedQuery, candidates: Candidates, columns: EventColumns) 
     store = candidates.table(query.ties == "ordered")
     drive = drive_of(
         [(number, order[0], flat[number].slots[order[0]].element) for number, order, *_ in plans],
-        [int(shape.list[number, order[0]]) for number, order, *_ in plans],
-        [each.group_lists for each in drawn], places, store, query.within_us or 0,
-    )  # fmt: skip
+        [int(shape["shape_list"][number, order[0]]) for number, order, *_ in plans],
+        [each.group_lists for each in drawn],
+        places,
+        store,
+        query.within_us or 0,
+    )
+    ctx = t.Context()
+    ctx.put(**store, **lists, **shape, **_plans(plans), **drive, **program)
     sizes = [len(places[number]) for each in drawn for number in each.group_lists]
+    groups = max((len(branch.groups) for branch in flat), default=0)
     return Task(
-        checked, flat, store, lists, shape, _plans(plans), drive, program, vocabulary, draft.assembler.loops,
-        max((len(branch.groups) for branch in flat), default=0), max(sizes, default=0), draft.mode, post, alive,
-    )  # fmt: skip
+        checked, flat, ctx, vocabulary, draft.assembler.loops, groups, max(sizes, default=0), draft.mode, post, alive
+    )
 
 
 def _is_post(flat: Sequence[Branch]) -> bool:
@@ -219,8 +219,8 @@ class _Branch:
         """The names while a group or a negation tries an event."""
         return {**self.names, name: Place((self.draft.tried,), tried=True)}
 
-    def plans(self) -> list[tuple[list[int], list[int], list[int], list[tuple[int, int]]]]:
-        """(order, index, outer, due) for each slot that the last event may stand in."""
+    def plans(self) -> list[Any]:
+        """(order, index, outer, more, due) for each slot that the last event may stand in."""
         events = [s for s, slot in enumerate(self.branch.slots) if isinstance(slot.element, Element)]
         timers = [s for s, slot in enumerate(self.branch.slots) if isinstance(slot.element, TimerAt | TimerEvery)]
         behind = {i for i, j in self.branch.before | self.branch.chain if j in events}
@@ -254,7 +254,9 @@ class _Branch:
             due.append(self.draft.conditions([where for own, _, where in left if own <= known]))
             left = [atom for atom in left if not atom[0] <= known]
         due.append(self.draft.conditions([where for _, _, where in left]))
-        return order, index, outer, due
+        position = [self.branch.slots[slot].element.position for slot in order]
+        more = [position[depth:].count(own) for depth, own in enumerate(position)]
+        return order, index, outer, more, due
 
     def _size(self, slot: int) -> int:
         return len(self.draft.candidates.places(self.keys[self.branch.slots[slot].element.position]))
@@ -317,14 +319,14 @@ def equal_terms(
     return terms[0], terms[1]
 
 
-def _shape(drawn: Sequence[_Branch], draft: _Draft) -> t.Shape:
+def _shape(drawn: Sequence[_Branch], draft: _Draft) -> dict[str, np.ndarray]:
     count = len(drawn)
     wide = max(max((len(each.branch.slots) for each in drawn), default=1), 1)
-    kind, lists = np.zeros((count, wide), np.int8), np.full((count, wide), -1, np.int32)
-    amount, position = np.zeros((count, wide), np.int64), np.zeros((count, wide), np.int32)
-    relation = np.zeros((count, wide, wide), np.int8)
+    kind, lists = np.zeros((count, wide), np.int64), np.full((count, wide), -1, np.int64)
+    amount, position = np.zeros((count, wide), np.int64), np.zeros((count, wide), np.int64)
+    relation = np.zeros((count, wide, wide), np.int64)
     rows: dict[str, list[list[int]]] = {name: [] for name in ("span", "after", "group", "negation", "emit")}
-    ranges = {name: np.zeros((count, 2), np.int32) for name in rows}
+    ranges = {name: np.zeros((count, 2), np.int64) for name in rows}
     for number, each in enumerate(drawn):
         branch = each.branch
         before = {name: len(held) for name, held in rows.items()}
@@ -361,51 +363,61 @@ def _shape(drawn: Sequence[_Branch], draft: _Draft) -> t.Shape:
         raise LimitError(f"query {drawn[0].query.id}: more than {MOST_GROUPINGS} ways to bind its groups; split its OR")
     bound = [tuple(sorted({*each.slots, *(g.element.position for g in each.branch.groups)})) for each in drawn]
     ranks = {positions: rank for rank, positions in enumerate(sorted(set(bound)))}
-    return t.Shape(
-        np.asarray([len(each.branch.slots) for each in drawn], np.int32),
-        np.asarray([each.branch.alternative for each in drawn], np.int32),
-        np.asarray([ranks[positions] for positions in bound], np.int32),
-        np.asarray([kinds[positions] for positions in grouped], np.int32),
-        kind, lists, amount, position, relation,
-        ranges["span"], ranges["after"], ranges["group"], ranges["negation"],
-        np.asarray([each.late_range for each in drawn], np.int32).reshape(-1, 2),
-        np.asarray([each.whole_range for each in drawn], np.int32).reshape(-1, 2),
-        ranges["emit"],
-        np.asarray(rows["span"], np.int64).reshape(-1, 3),
-        np.asarray(rows["after"], np.int64).reshape(-1, 3),
-        np.asarray(rows["group"], np.int64).reshape(-1, t.COLUMNS),
-        np.asarray(rows["negation"], np.int64).reshape(-1, t.COLUMNS),
-        np.asarray(rows["emit"], np.int32).reshape(-1, 3),
-        np.asarray(draft.due, np.int32).reshape(-1, 2),
-        np.asarray(draft.flat, np.int32),
-    )  # fmt: skip
+    arrays = {
+        "slots": np.asarray([len(each.branch.slots) for each in drawn], np.int64),
+        "alternative": np.asarray([each.branch.alternative for each in drawn], np.int64),
+        "rank": np.asarray([ranks[positions] for positions in bound], np.int64),
+        "grouping": np.asarray([kinds[positions] for positions in grouped], np.int64),
+        "kind": kind,
+        "list": lists,
+        "amount": amount,
+        "position": position,
+        "relation": relation,
+        **{f"{name}s": held for name, held in ranges.items()},
+        "late": np.asarray([each.late_range for each in drawn], np.int64).reshape(-1, 2),
+        "whole": np.asarray([each.whole_range for each in drawn], np.int64).reshape(-1, 2),
+        "span": np.asarray(rows["span"], np.int64).reshape(-1, 3),
+        "after": np.asarray(rows["after"], np.int64).reshape(-1, 3),
+        "group": np.asarray(rows["group"], np.int64).reshape(-1, t.COLUMNS),
+        "negation": np.asarray(rows["negation"], np.int64).reshape(-1, t.COLUMNS),
+        "emit": np.asarray(rows["emit"], np.int64).reshape(-1, 3),
+        "due": np.asarray(draft.due, np.int64).reshape(-1, 2),
+        "flat": np.asarray(draft.flat, np.int64),
+    }
+    return {f"shape_{name}": array for name, array in arrays.items()}
 
 
-def _plans(plans: Sequence[Any]) -> t.Plans:
+def _plans(plans: Sequence[Any]) -> dict[str, np.ndarray]:
     deep = max((len(order) for _, order, *_ in plans), default=1)
-    order, index, outer = (np.full((len(plans), deep), -1, np.int32) for _ in range(3))
-    due = np.zeros((len(plans), deep + 1, 2), np.int32)
-    for number, (_, own, indexes, outers, conditions) in enumerate(plans):
-        order[number, : len(own)], index[number, : len(own)], outer[number, : len(own)] = own, indexes, outers
+    order, through, outer, more = (np.full((len(plans), deep), -1, np.int64) for _ in range(4))
+    due = np.zeros((len(plans), deep + 1, 2), np.int64)
+    for number, (_, own, indexes, outers, left, conditions) in enumerate(plans):
+        for table, row in ((order, own), (through, indexes), (outer, outers), (more, left)):
+            table[number, : len(own)] = row
         due[number, : len(conditions)] = conditions
-    branch = np.asarray([number for number, *_ in plans], np.int32)
-    depth = np.asarray([len(own) for _, own, *_ in plans], np.int32)
-    return t.Plans(branch, depth, order, index, outer, due)
+    return {
+        "plans_branch": np.asarray([number for number, *_ in plans], np.int64),
+        "plans_depth": np.asarray([len(own) for _, own, *_ in plans], np.int64),
+        "plans_order": order,
+        "plans_through": through,
+        "plans_outer": outer,
+        "plans_more": more,
+        "plans_due": due,
+    }
 
 
-def _lists(draft: _Draft) -> tuple[t.Lists, tuple[Any, ...]]:
+def _lists(draft: _Draft) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
     parts = [draft.candidates.places(key) for key in draft.lists]
     none = np.empty(0, np.int32)
     indexes = [draft.candidates.index(key) for key in draft.indexes]
     shift = np.cumsum([0, *(len(held) for held, _, _ in indexes)])
     firsts = [first + by for (_, first, _), by in zip(indexes, shift[:-1], strict=True)]
-    lists = t.Lists(
-        np.concatenate([none, *parts]),
-        np.cumsum([0, *map(len, parts)]).astype(np.int64),
-        np.concatenate([none, *(held for held, _, _ in indexes)]),
-        np.concatenate([np.empty(0, np.int64), *firsts]),
-        np.cumsum([0, *map(len, firsts)]).astype(np.int64),
-        np.asarray([looked.ctypes.data for _, _, looked in indexes], np.int64),
-    )
+    lists = {
+        "lists_place": np.concatenate([none, *parts]),
+        "lists_first": np.cumsum([0, *map(len, parts)]).astype(np.int64),
+        "lists_held": np.concatenate([none, *(held for held, _, _ in indexes)]),
+        "lists_code_first": np.concatenate([np.empty(0, np.int64), *firsts]),
+        "lists_base": np.cumsum([0, *map(len, firsts)]).astype(np.int64),
+        "lists_looked": np.asarray([looked.ctypes.data for _, _, looked in indexes], np.int64),
+    }
     return lists, tuple(looked for _, _, looked in indexes)
-

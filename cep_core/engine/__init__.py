@@ -25,7 +25,7 @@ def _kernels() -> None:
     base = Path(given) if given else here / "__pycache__"
     if not given and not os.access(here, os.W_OK):
         base = Path.home() / ".cache" / "hindsight"
-    config.CACHE_DIR = str(base / name)
+    config.CACHE_DIR = str(base / name)  # type: ignore[attr-defined]
 
 
 _kernels()

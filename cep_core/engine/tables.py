@@ -138,7 +138,7 @@ plans_depth = _array("plans_depth", np.int64)  # [p]
 plans_order = _array("plans_order", np.int64, 2)  # [p, d] the slot
 plans_through = _array("plans_through", np.int64, 2)  # [p, d] the index to look in, -1: none ..
 plans_outer = _array("plans_outer", np.int64, 2)  # [p, d] .. for the value of this bound slot
-plans_more = _array("plans_more", np.int64, 2)  # [p, d] how many slots of the same window are bound from here on
+plans_more = _array("plans_more", np.int64, 2)  # [p, d] slots of the same window still to be found in the same place
 plans_due = _array("plans_due", np.int64, 3)  # [p, d+1, 2] range of shape_due to test once it is bound; last: all are
 
 # Where searches begin, ascending by place.

@@ -254,8 +254,9 @@ class _Branch:
             due.append(self.draft.conditions([where for own, _, where in left if own <= known]))
             left = [atom for atom in left if not atom[0] <= known]
         due.append(self.draft.conditions([where for _, _, where in left]))
-        position = [self.branch.slots[slot].element.position for slot in order]
-        more = [position[depth:].count(own) for depth, own in enumerate(position)]
+        # Slots of one window that are looked for in one place need as many candidates there.
+        drawn = [(self.branch.slots[s].element.position, i, o) for s, i, o in zip(order, index, outer, strict=True)]
+        more = [drawn[depth:].count(own) for depth, own in enumerate(drawn)]
         return order, index, outer, more, due
 
     def _size(self, slot: int) -> int:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from cep_core.engine.conditions import attributes
 from cep_core.engine.program import Instance, Place
-from cep_core.engine.variables import bare_variables, children, variables
 from cep_core.language.algebra import (
     Aggregate,
     All,
@@ -26,6 +25,7 @@ from cep_core.language.algebra import (
     Window,
 )
 from cep_core.language.normal import push_down
+from cep_core.language.variables import bare_variables, children, variables
 
 Slots = dict[int, list[int]]  # position of an element -> its slots
 _MOST = 64

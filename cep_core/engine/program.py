@@ -21,7 +21,6 @@ from cep_core.engine.output import timer_id
 from cep_core.engine.scalars import moment_us
 from cep_core.engine.tables import Context
 from cep_core.engine.values import Vector, compute, constant, function, likes
-from cep_core.engine.variables import bare_variables
 from cep_core.language.algebra import (
     Aggregate,
     All,
@@ -44,6 +43,7 @@ from cep_core.language.algebra import (
 )
 from cep_core.language.checked import Type
 from cep_core.language.normal import push_down
+from cep_core.language.variables import bare_variables
 
 _COMPARE = {"=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE}
 _MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

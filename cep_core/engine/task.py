@@ -20,7 +20,6 @@ from cep_core.engine.drive import drive_of
 from cep_core.engine.instances import Slots, expanded, only_slot, slots_of, times_instances
 from cep_core.engine.lists import Candidates, IndexKey, ListKey
 from cep_core.engine.program import Assembler, Instance, Place, Vocabulary
-from cep_core.engine.variables import bare_variables, is_plain, variables
 from cep_core.errors import LimitError
 from cep_core.language.algebra import (
     Attribute,
@@ -34,6 +33,7 @@ from cep_core.language.algebra import (
     Window,
 )
 from cep_core.language.checked import CheckedQuery
+from cep_core.language.variables import bare_variables, is_plain, variables
 from cep_core.plan.branches import Branch, branches
 
 _MOST = 1 << 62

@@ -1,9 +1,10 @@
 """One engine call: what runs inside a Spark Python worker.
 
-Enters: the rows of one task, in batches, sorted by source and time. Leaves: chunks: matches (or a state) as Arrow
-streams in a binary column, with counts; `unpack` turns chunks of matches into rows without a Python object per match.
-Always holds: a call holds its events and one chunk of answers, never all of them; only matches of the group's targets
-that are detected in the task's range leave it.
+Enters: the rows of one task, in Arrow batches and any order. Leaves: Arrow batches of CALL_SCHEMA: one row per call with
+the number of its events, then its matches, then its state where its queries consume.
+Always holds: a call holds its events and one part of its answers, never all of them; only matches of the group's
+targets that are detected in the task's range leave it. Rows stay columns on the whole way: there is no Python object
+per event or match.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.distribute import Task
-from jobs.route import CLASS, NULL, TASK, Frame
+from jobs.route import CLASS, Frame
 
-CHUNK_SCHEMA = "kind string, rows bigint, matches bigint, chunk binary"
 MATCH_SCHEMA = (
     "query_id string, match_id string, start_ts timestamp, end_ts timestamp, detection_ts timestamp, "
     "members array<struct<element:string,event_class:string,event_id:string,start_ts:timestamp,end_ts:timestamp>>, "
     "fields map<string,string>, source string, query_version string"
 )
-CHUNK_MATCHES = 50_000
+# A row is a match, or the events of a call, or the state after it: what it is not is null.
+CALL_SCHEMA = f"{MATCH_SCHEMA}, rows bigint, state binary"
+BATCH_MATCHES = 50_000
 
 _US = pa.timestamp("us", tz="UTC")
 _MEMBER = pa.struct([("element", pa.string()), ("event_class", pa.string()), ("event_id", pa.string()),
@@ -36,88 +37,79 @@ MATCH_ARROW = pa.schema([
     ("members", pa.list_(_MEMBER)), ("fields", pa.map_(pa.string(), pa.string())), ("source", pa.string()),
     ("query_version", pa.string()),
 ])  # fmt: skip
+_CALL_ARROW = pa.schema([*MATCH_ARROW, ("rows", pa.int64()), ("state", pa.binary())])
 
-# (events, prepared queries, start_us, end_us, state) -> chunks of matches, and the state after them where they consume
+# (events, work, start_us, end_us, state) -> tables of matches, and the state after them where they consume
 Answers = tuple[Iterator[pa.Table], Callable[[], pa.Table | None]]
-Engine = Callable[[pa.Table, Any, int, int, pa.Table | None], Answers]
+Engine = Callable[[pa.Table, "Work", int, int, pa.Table | None], Answers]
 
 
 @dataclass(frozen=True)
 class Work:
     """What a group's calls need, sent to the workers once. versions: target query -> version; with_source: targets
-    whose matches have a source; state: what was consumed before the tasks' start, as Arrow bytes, None: no CONSUME."""
+    whose matches have a source; limit: most answers per partition, of all queries or of each; state: what was consumed
+    before the tasks' start, as Arrow bytes, None: no CONSUME."""
 
     prepared: Any
     versions: Mapping[str, str]
     with_source: frozenset[str]
+    limit: int | Mapping[str, int]
     state: bytes | None = None
 
 
-def shared_engine(events: pa.Table, prepared: Any, start_us: int, end_us: int, state: pa.Table | None) -> Answers:
+def shared_engine(events: pa.Table, work: Work, start_us: int, end_us: int, state: pa.Table | None) -> Answers:
     """cep_core, as every run uses it."""
     import cep_core
 
+    limit: Any = work.limit
     if state is None:
-        return cep_core.mine_chunks(events, prepared, start_us, end_us), lambda: None
-    matches, after = cep_core.mine_with_state(events, prepared, start_us, end_us, state=state if len(state) else None)
+        return cep_core.mine_chunks(events, work.prepared, start_us, end_us, limit=limit), lambda: None
+    before = state if len(state) else None
+    matches, after = cep_core.mine_with_state(
+        events, work.prepared, start_us, end_us, state=before, limit=limit
+    )  # fmt: skip
     return iter([matches]), lambda: after
 
 
-def no_engine(events: pa.Table, prepared: Any, start_us: int, end_us: int, state: pa.Table | None) -> Answers:
+def no_engine(events: pa.Table, work: Work, start_us: int, end_us: int, state: pa.Table | None) -> Answers:
     """Finds nothing: what a job costs without its engine (bench/jobs.py)."""
     return iter(()), lambda: None
 
 
 def make_call(
     tasks: tuple[Task, ...], work: Any, frame: Frame, engine: Engine
-) -> Callable[[tuple[Any, ...], Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """The function for applyInPandas over the groups of `task`. `work` is a broadcast of group number -> Work."""
+) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for applyInArrow over the groups of `task`. `work` is a broadcast of group number -> Work."""
     by_number = {task.number: task for task in tasks}
 
-    def call(key: tuple[Any, ...], batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        task = by_number[int(key[0])]
+    def call(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = by_number[key[0].as_py()]
         todo: Work = work.value[task.group]
         events = gather(batches, frame)
         state = None if todo.state is None else from_stream(todo.state)
-        answers, after = engine(events, todo.prepared, task.start_us, task.end_us, state)
-        yield _chunk("call", len(events), 0, b"")
+        answers, after = engine(events, todo, task.start_us, task.end_us, state)
+        yield _row(rows=len(events))
         for matches in answers:
-            kept = finish(matches, events, todo)
-            for at in range(0, len(kept), CHUNK_MATCHES):
-                part = kept.slice(at, CHUNK_MATCHES)
-                yield _chunk("matches", 0, len(part), to_stream(part))
+            for batch in finish(matches, events, todo).to_batches(BATCH_MATCHES):
+                nothing = pa.nulls(len(batch), pa.int64()), pa.nulls(len(batch), pa.binary())
+                yield pa.RecordBatch.from_arrays([*batch.columns, *nothing], schema=_CALL_ARROW)
         left = after()
         if left is not None:
-            yield _chunk("state", 0, 0, to_stream(left))
+            yield _row(state=to_stream(left))
 
     return call
 
 
-def gather(batches: Iterator[pd.DataFrame], frame: Frame) -> pa.Table:
+def gather(batches: Iterator[pa.RecordBatch], frame: Frame) -> pa.Table:
     """The batches as one Arrow table with the columns that the engine reads."""
-    parts: dict[str, list[pa.Array]] = {name: [] for name in (CLASS, *frame.plain, *(n for n, _ in frame.flagged))}
-    for batch in batches:
-        for name in (CLASS, *frame.plain):
-            parts[name].append(pa.array(batch[name], from_pandas=True))
-        for name, kind in frame.flagged:
-            numbers = pa.array(batch[name].to_numpy(), pa.int64(), mask=batch[name + NULL].to_numpy())
-            parts[name].append(numbers.cast(_US) if kind == "timestamp" else numbers)
-    codes = np.concatenate([chunk.to_numpy() for chunk in parts.pop(CLASS)]).astype(np.int32)
-    columns: dict[str, Any] = {"event_class": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(frame.classes))}
-    for name, held in parts.items():
-        columns[name] = pa.chunked_array(_alike(held))
+    held = pa.Table.from_batches(list(batches))
+    codes = [chunk.cast(pa.int32()) for chunk in held.column(CLASS).chunks]
+    classes = pa.array(frame.classes)
+    columns = {"event_class": pa.chunked_array([pa.DictionaryArray.from_arrays(chunk, classes) for chunk in codes])}
+    columns |= {name: held.column(name) for name in frame.columns}
     if frame.points:
         columns["start_ts"] = columns["end_ts"]
     return pa.table(columns)
-
-
-def _alike(held: list[pa.Array]) -> list[pa.Array]:
-    """One type for all batches: a batch that holds only nulls has none of its own."""
-    kinds = {chunk.type for chunk in held}
-    if len(kinds) == 1:
-        return held
-    kind = next(kind for kind in kinds if not pa.types.is_null(kind))
-    return [chunk.cast(kind) for chunk in held]
 
 
 def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
@@ -163,13 +155,6 @@ def _plain(values: Any) -> pa.Array:
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Chunks of matches back to rows, for mapInArrow."""
-    for batch in batches:
-        for chunk in batch.column("chunk"):
-            yield from from_stream(chunk.as_buffer()).to_batches()
-
-
 def to_stream(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -181,18 +166,12 @@ def from_stream(data: Any) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
 
-def _chunk(kind: str, rows: int, matches: int, chunk: bytes) -> pd.DataFrame:
-    return pd.DataFrame({"kind": [kind], "rows": [rows], "matches": [matches], "chunk": [chunk]})
+def _row(rows: int | None = None, state: bytes | None = None) -> pa.RecordBatch:
+    """A row that is no match."""
+    values = {"rows": [rows], "state": [state]}
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values.get(field.name, [None]), field.type) for field in _CALL_ARROW], schema=_CALL_ARROW
+    )
 
 
-__all__ = [
-    "CHUNK_SCHEMA",
-    "MATCH_SCHEMA",
-    "TASK",
-    "Engine",
-    "Work",
-    "make_call",
-    "no_engine",
-    "shared_engine",
-    "unpack",
-]
+__all__ = ["CALL_SCHEMA", "MATCH_SCHEMA", "Engine", "Work", "make_call", "no_engine", "shared_engine"]

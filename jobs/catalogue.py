@@ -7,7 +7,7 @@ Always holds: every query of the catalogue is checked, also those that are not a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cep_core.errors import QueryError
 from cep_core.language import check, load_catalogue
@@ -21,13 +21,15 @@ from jobs.settings import Settings
 
 @dataclass(frozen=True)
 class Workload:
-    """versions: id -> version of the queries to mine (the targets); checked and texts hold all of the catalogue."""
+    """versions: id -> version of the queries to mine (the targets); checked and texts hold all of the catalogue.
+    limits: id -> most answers per partition, of the queries that have a limit of their own."""
 
     declarations: Declarations
     schema: Schema
     texts: dict[str, str]
     checked: dict[str, CheckedQuery]
     versions: dict[str, str]
+    limits: dict[str, int] = field(default_factory=dict)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -56,4 +58,6 @@ def load_workload(settings: Settings, asked: Iterable[str] | None = None) -> Wor
         for name in targets:
             if name not in checked:
                 raise QueryError(f"there is no query {name!r} in {settings.queries}{did_you_mean(name, checked)}")
-    return Workload(declarations, schema, texts, checked, {name: checked[name].version for name in sorted(targets)})
+    versions = {name: checked[name].version for name in sorted(targets)}
+    limits = {entry.id: entry.limit for entry in entries if entry.limit is not None}
+    return Workload(declarations, schema, texts, checked, versions, limits)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from cep_core import errors
 from cep_core.errors import EventError, HindsightError, StateError, TableError
 from jobs import tables
-from jobs.calls import CHUNK_SCHEMA, MATCH_SCHEMA, Engine, Work, make_call, shared_engine, unpack
+from jobs.calls import CALL_SCHEMA, Engine, Work, make_call, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.check import check_declarations
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
@@ -115,9 +115,8 @@ class _Run:
 
     def stage(self) -> Manifest:
         matches = staging_path(self.settings, self.manifest.run_id, "matches")
-        empty = self.spark.createDataFrame([], COMPOSITE_EVENTS.ddl)
-        empty.coalesce(1).write.mode("overwrite").parquet(matches)
-        remove(self.spark, staging_path(self.settings, self.manifest.run_id, "state"))
+        for part in ("matches", "state"):
+            remove(self.spark, staging_path(self.settings, self.manifest.run_id, part))
         groups = group_queries(self.workload.versions, self.workload.checked, self.workload.schema)
         stateless = [group for group in groups if not group.stateful]
         for group in groups:
@@ -127,6 +126,8 @@ class _Run:
         for group in groups:
             if group.stateful:
                 self._stateful(group, matches)
+        if not self.manifest.engine_calls:  # no event at all: a staging without matches
+            self.spark.createDataFrame([], COMPOSITE_EVENTS.ddl).coalesce(1).write.parquet(matches)
         began = time.monotonic()
         rows = self.spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(matches).groupBy("query_id").count().collect()
         found = dict.fromkeys(self.workload.versions, 0) | {row["query_id"]: row["count"] for row in rows}
@@ -233,14 +234,23 @@ class _Run:
         texts = {name: self.workload.texts[name] for name in group.queries}
         prepared = cep_core.prepare(texts, self.workload.schema)
         versions = {name: checked[name].version for name in group.targets}
-        return Work(prepared, versions, frozenset(name for name in group.targets if "source" in checked[name].key))
+        with_source = frozenset(name for name in group.targets if "source" in checked[name].key)
+        return Work(prepared, versions, with_source, self._limit(group))
+
+    def _limit(self, group: Group) -> int | dict[str, int]:
+        """Most answers per partition: the setting, and where a query of the group has its own, one of each."""
+        default = self.settings.answers_per_partition
+        own = self.workload.limits
+        if own.keys().isdisjoint(group.queries):
+            return default
+        return {name: own.get(name, default) for name in group.queries}
 
     def _call(
         self, events: DataFrame, layouts: Sequence[Layout], needs: dict[int, Column], work: dict[int, Work],
         start: int, end: int, matches: str, raw: str | None = None,
     ) -> bytes | None:  # fmt: skip
-        """The engine over all tasks, its matches appended to `matches`. With `raw`, where chunks are kept in between,
-        also the state after the calls."""
+        """The engine over all tasks, its matches appended to `matches`. With `raw`, where the calls' rows are kept in
+        between, also the state after the calls."""
         from pyspark.sql import Observation
 
         tasks = tuple(task for layout in layouts for task in layout.tasks)
@@ -251,17 +261,15 @@ class _Run:
         frame = frame_of(self.workload, layouts)
         sent = self.spark.sparkContext.broadcast(work)
         routed = route(events, layouts, needs, frame, start, end)
-        chunks = call_engine(routed, tasks, sent, frame, self.engine)
-        chunks = chunks.observe(
-            seen, F.sum("rows").alias("rows"), F.count(F.when(F.col("kind") == "call", 1)).alias("calls")
-        )
+        rows = call_engine(routed, tasks, sent, frame, self.engine)
+        rows = rows.observe(seen, F.sum("rows").alias("rows"), F.count("rows").alias("calls"))
         if raw is not None:
-            chunks.write.mode("overwrite").parquet(raw)
-            kept = self.spark.read.schema(CHUNK_SCHEMA).parquet(raw)
+            rows.write.mode("overwrite").parquet(raw)
+            kept = self.spark.read.schema(CALL_SCHEMA).parquet(raw)
             staged(kept, self.manifest).write.mode("append").parquet(matches)
-            state = [bytes(row["chunk"]) for row in kept.where("kind = 'state'").collect()]
+            state = [bytes(row["state"]) for row in kept.where("state IS NOT NULL").select("state").collect()]
         else:
-            staged(chunks, self.manifest).write.mode("append").parquet(matches)
+            staged(rows, self.manifest).write.mode("append").parquet(matches)
             state = []
         figures = seen.get
         self.manifest = replace(
@@ -283,18 +291,17 @@ def frame_of(workload: Workload, layouts: Sequence[Layout]) -> Frame:
 
 
 def call_engine(routed: DataFrame, tasks: Any, work: Any, frame: Frame, engine: Engine) -> DataFrame:
-    """One applyInPandas over the tasks."""
-    return routed.groupBy("task").applyInPandas(make_call(tasks, work, frame, engine), CHUNK_SCHEMA)
+    """One applyInArrow over the tasks: applyInPandas would make a Python object of every id."""
+    return routed.groupBy("task").applyInArrow(make_call(tasks, work, frame, engine), CALL_SCHEMA)
 
 
-def staged(chunks: DataFrame, manifest: Manifest) -> DataFrame:
-    """Chunks as rows of composite_events, of the run's range only."""
-    rows = chunks.where("kind = 'matches'").select("chunk").mapInArrow(unpack, MATCH_SCHEMA)
+def staged(calls: DataFrame, manifest: Manifest) -> DataFrame:
+    """The matches of calls as rows of composite_events, of the run's range only."""
     inputs = F.create_map(*(F.lit(v) for pair in sorted(manifest.input_versions.items()) for v in pair))
     if not manifest.input_versions:
         inputs = F.create_map().cast("map<string,bigint>")
     detected = F.unix_micros("detection_ts")
-    return rows.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
+    return calls.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
         "query_id", "match_id", "start_ts", "end_ts", "detection_ts", F.to_date("detection_ts").alias("detection_date"),
         "members", "fields", "source", F.lit(manifest.run_id).alias("run_id"), "query_version",
         inputs.cast("map<string,bigint>").alias("input_versions"),

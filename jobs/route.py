@@ -2,8 +2,9 @@
 
 Enters: a DataFrame of primitive events (event_id, source, event_class, start_ts, end_ts as bigint microseconds, tie,
 attributes) and the groups of the query set.
-Leaves: counts per group; and a DataFrame of narrow rows with their task number, one Spark partition per task, sorted by
-(task, source, end_ts): one exchange and one sort.
+Leaves: counts per group; and a DataFrame of narrow rows with their task number, one Spark partition per task: one
+exchange. Sorting by source and time is left to the engine, which does it on columns: Spark's sort of rows took as long
+as all the rest of the way (bench/jobs.py).
 Always holds: classes, columns and rows that no query needs are gone before the exchange; classes travel as integers.
 """
 
@@ -20,17 +21,12 @@ from pyspark.sql import functions as F
 from cep_core.language.checked import Type
 from jobs.distribute import Group, Layout
 
-TASK, CLASS, NULL = "task", "class_code", " is null"
-_FLAGGED = ("int", "timestamp")
+TASK, CLASS = "task", "class_code"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What one row on its way to the engine holds. classes: code -> class; points: every event starts when it ends.
-
-    pandas has no whole numbers with nulls: it makes floats of them, which are not exact. So attributes of type int and
-    timestamp, and ties, travel as whole numbers without nulls, each with a column that flags its nulls.
-    """
+    """What one row on its way to the engine holds. classes: code -> class; points: every event starts when it ends."""
 
     classes: tuple[str, ...]
     attributes: tuple[tuple[str, Type], ...]
@@ -38,23 +34,11 @@ class Frame:
     ties: bool
 
     @property
-    def plain(self) -> tuple[str, ...]:
-        """Columns that travel as they are."""
+    def columns(self) -> tuple[str, ...]:
+        """What travels beside the task and the class."""
         times = ("end_ts",) if self.points else ("start_ts", "end_ts")
-        return ("event_id", "source", *times, *(name for name, kind in self.attributes if kind not in _FLAGGED))
-
-    @property
-    def flagged(self) -> tuple[tuple[str, Type], ...]:
-        """Columns that travel as whole numbers with a flag."""
-        ties: tuple[tuple[str, Type], ...] = (("tie", "int"),) if self.ties else ()
-        return ties + tuple((name, kind) for name, kind in self.attributes if kind in _FLAGGED)
-
-    def select(self) -> list[Column]:
-        columns = [F.col(name) for name in self.plain]
-        for name, kind in self.flagged:
-            number = F.unix_micros(name) if kind == "timestamp" else F.col(name)
-            columns += [F.coalesce(number, F.lit(0)).cast("bigint").alias(name), F.isnull(name).alias(name + NULL)]
-        return columns
+        ties = ("tie",) if self.ties else ()
+        return ("event_id", "source", *times, *ties, *(name for name, _ in self.attributes))
 
 
 @dataclass(frozen=True)
@@ -109,7 +93,7 @@ def route(
     sent = [layout for layout in layouts if layout.tasks]
     tasks = sum(len(layout.tasks) for layout in sent)
     code = F.array_position(F.lit(list(frame.classes)), F.col("event_class")) - 1
-    columns = [code.cast("int").alias(CLASS), *frame.select()]
+    columns: list[Column | str] = [code.cast("int").alias(CLASS), *frame.columns]
     reached = [(layout, _in_reach(layout.group, needs, start_us, end_us)) for layout in sent]
     if len(sent) == 1 and not sent[0].sliced:
         layout, needed = reached[0]
@@ -120,7 +104,7 @@ def route(
         ]
         any_of_them = reduce(lambda a, b: a | b, (needed for _, needed in reached))
         routed = events.where(any_of_them).select(F.explode(F.concat(*lists)).alias(TASK), *columns)
-    return routed.repartitionById(max(tasks, 1), F.col(TASK)).sortWithinPartitions(TASK, "source", "end_ts")
+    return routed.repartitionById(max(tasks, 1), F.col(TASK))
 
 
 def _in_reach(group: Group, needs: Mapping[int, Column], start_us: int, end_us: int) -> Column:

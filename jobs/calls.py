@@ -1,7 +1,7 @@
 """One engine call: what runs inside a Spark Python worker.
 
-Enters: the rows of one task, in Arrow batches and any order. Leaves: Arrow batches of CALL_SCHEMA: one row per call with
-the number of its events, then its matches, then its state where its queries consume.
+Enters: the rows of one task, in Arrow batches, in any order. Leaves: Arrow batches of CALL_SCHEMA: one row per call
+with the number of its events, then its matches, then its state where its queries consume.
 Always holds: a call holds its events and one part of its answers, never all of them; only matches of the group's
 targets that are detected in the task's range leave it. Rows stay columns on the whole way: there is no Python object
 per event or match.
@@ -42,6 +42,7 @@ _CALL_ARROW = pa.schema([*MATCH_ARROW, ("rows", pa.int64()), ("state", pa.binary
 # (events, work, start_us, end_us, state) -> tables of matches, and the state after them where they consume
 Answers = tuple[Iterator[pa.Table], Callable[[], pa.Table | None]]
 Engine = Callable[[pa.Table, "Work", int, int, pa.Table | None], Answers]
+Gather = Callable[[Iterator[pa.RecordBatch], Task], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def no_engine(events: pa.Table, work: Work, start_us: int, end_us: int, state: p
 
 
 def make_call(
-    tasks: tuple[Task, ...], work: Any, frame: Frame, engine: Engine
+    tasks: tuple[Task, ...], work: Any, gather: Gather, engine: Engine
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for applyInArrow over the groups of `task`. `work` is a broadcast of group number -> Work."""
     by_number = {task.number: task for task in tasks}
@@ -85,7 +86,7 @@ def make_call(
     def call(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = by_number[key[0].as_py()]
         todo: Work = work.value[task.group]
-        events = gather(batches, frame)
+        events = gather(batches, task)
         state = None if todo.state is None else from_stream(todo.state)
         answers, after = engine(events, todo, task.start_us, task.end_us, state)
         yield _row(rows=len(events))
@@ -100,16 +101,19 @@ def make_call(
     return call
 
 
-def gather(batches: Iterator[pa.RecordBatch], frame: Frame) -> pa.Table:
-    """The batches as one Arrow table with the columns that the engine reads."""
-    held = pa.Table.from_batches(list(batches))
-    codes = [chunk.cast(pa.int32()) for chunk in held.column(CLASS).chunks]
-    classes = pa.array(frame.classes)
-    columns = {"event_class": pa.chunked_array([pa.DictionaryArray.from_arrays(chunk, classes) for chunk in codes])}
-    columns |= {name: held.column(name) for name in frame.columns}
-    if frame.points:
-        columns["start_ts"] = columns["end_ts"]
-    return pa.table(columns)
+def gather_rows(frame: Frame) -> Gather:
+    """What makes one Arrow table, with the columns that the engine reads, of the batches of rows."""
+
+    def gather(batches: Iterator[pa.RecordBatch], task: Task) -> pa.Table:
+        held = pa.Table.from_batches(list(batches))
+        classes = pa.array(frame.classes)
+        codes = [pa.DictionaryArray.from_arrays(chunk, classes) for chunk in held.column(CLASS).chunks]
+        columns = {"event_class": pa.chunked_array(codes)} | {name: held.column(name) for name in frame.columns}
+        if frame.points:
+            columns["start_ts"] = columns["end_ts"]
+        return pa.table(columns)
+
+    return gather
 
 
 def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
@@ -174,4 +178,5 @@ def _row(rows: int | None = None, state: bytes | None = None) -> pa.RecordBatch:
     )
 
 
-__all__ = ["CALL_SCHEMA", "MATCH_SCHEMA", "Engine", "Work", "make_call", "no_engine", "shared_engine"]
+__all__ = ["CALL_SCHEMA", "Answers", "Engine", "Gather", "Work", "gather_rows", "make_call", "no_engine",
+           "shared_engine"]  # fmt: skip

@@ -8,29 +8,29 @@ however the work was cut. Nothing outside staging is written before publishing.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from cep_core import errors
-from cep_core.errors import EventError, HindsightError, StateError, TableError
+from cep_core.errors import EventError, HindsightError, StateError
 from jobs import tables
-from jobs.calls import CALL_SCHEMA, Engine, Work, make_call, shared_engine
+from jobs.calls import CALL_SCHEMA, Engine, Gather, Work, gather_rows, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.check import check_declarations
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
 from jobs.inputs import input_versions
+from jobs.packed import count_packs, gather_from_packs, open_shelf, packable, route_packs
+from jobs.packs import Packing, refresh_packs, usable_packing
 from jobs.primitives import Keep, read_primitives
 from jobs.prune import needed_rows
 from jobs.publish import publish_run
 from jobs.quality import quarantined
-from jobs.route import Counts, Frame, count_events, route
+from jobs.route import Counts, count_events, route
 from jobs.runs import (
     Manifest,
     Request,
@@ -43,7 +43,7 @@ from jobs.runs import (
     staging_path,
     write_manifest,
 )  # fmt: skip
-from jobs.spark_errors import SPARK_ERRORS, reason
+from jobs.staging import call_engine, engine_errors, frame_of, remove, staged
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS
 
@@ -78,6 +78,8 @@ def stage_run(
         say(f"run {run_id} was killed after it had published; its row in runs is written now")
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
     prepared = read_prepared(spark, settings, request.prepared or request.run_id)
+    if settings.packs and not request.pinned:
+        refresh_packs(spark, settings, workload, say)
     versions = dict(request.versions) or input_versions(
         spark, settings, workload.declarations, workload.classes, request.as_of
     ) | (prepared.versions if prepared else {})
@@ -121,6 +123,11 @@ class _Run:
         stateless = [group for group in groups if not group.stateful]
         for group in groups:
             self.say(f"group {group.number}: {group.describe()}, lookback {group.lookback_us / 1e6:g} s")
+        packing = usable_packing(self.spark, self.settings, self.workload, self.manifest.input_versions)
+        if packing is not None and (packed := [group for group in stateless if packable(group)]):
+            self.say(f"groups {', '.join(str(group.number) for group in packed)} are mined from packs")
+            stateless = [group for group in stateless if not packable(group)]
+            self._packed(packed, packing, matches)
         if stateless:
             self._stateless(stateless, matches)
         for group in groups:
@@ -137,6 +144,24 @@ class _Run:
                  f"found {done.found} matches")  # fmt: skip
         return self.manifest
 
+    def _packed(self, groups: list[Group], packing: Packing, matches: str) -> None:
+        """The same as `_stateless`, from the packs."""
+        start, end = self.request.from_us, self.request.to_us
+        began = time.monotonic()
+        shelf = open_shelf(
+            self.spark, self.settings, packing, start - max(group.lookback_us for group in groups), end
+        )  # fmt: skip
+        layouts: list[Layout] = []
+        for group in groups:
+            numbered = sum(len(layout.tasks) for layout in layouts)
+            counts = count_packs(shelf, group, start, end)
+            self.manifest = replace(self.manifest, rows_read=self.manifest.rows_read + counts.total)
+            layouts.append(self._lay_out(group, counts, start, end, numbered))
+        self.manifest = self.manifest.took("count", time.monotonic() - began)
+        if any(layout.tasks for layout in layouts):
+            gather = gather_from_packs(groups, frame_of(self.workload, layouts))
+            self._call(route_packs(self.spark, shelf, layouts), layouts, gather, matches)
+
     def _stateless(self, groups: list[Group], matches: str) -> None:
         start, end = self.request.from_us, self.request.to_us
         events, needs = self._events(groups, start, end)
@@ -145,8 +170,8 @@ class _Run:
         for group in groups:
             numbered = sum(len(layout.tasks) for layout in layouts)
             layouts.append(self._lay_out(group, counts[group.number], start, end, numbered))
-        work = {group.number: self._work(group) for group in groups}
-        self._call(events, layouts, needs, work, start, end, matches)
+        frame = frame_of(self.workload, layouts)
+        self._call(route(events, layouts, needs, frame, start, end), layouts, gather_rows(frame), matches)
 
     def _stateful(self, group: Group, matches: str) -> None:
         """From the nearest known state on, in rounds that follow one another where the rows per call demand it."""
@@ -164,9 +189,10 @@ class _Run:
         for number, (low, high) in enumerate(pairwise(edges)):
             part = counts if len(edges) == 2 else self._count(events, [group], needs, low, high)[group.number]
             layout = self._lay_out(group, part, low, high, 0)
-            work = {group.number: replace(self._work(group), state=state)}
+            frame = frame_of(self.workload, [layout])
+            routed = route(events, [layout], needs, frame, low, high)
             raw = staging_path(self.settings, self.manifest.run_id, f"calls/{group.number}-{number}")
-            state = self._call(events, [layout], needs, work, low, high, matches, raw) or state
+            state = self._call(routed, [layout], gather_rows(frame), matches, state, raw) or state
         if not self.request.pinned:
             targets = set(self.workload.versions)
             parts = split_state(state, [name for name in consuming if name in targets])
@@ -238,19 +264,18 @@ class _Run:
         return Work(prepared, versions, with_source, self._limit(group))
 
     def _limit(self, group: Group) -> int | dict[str, int]:
-        """Most answers per partition: the setting, and where a query of the group has its own, one of each."""
-        default = self.settings.answers_per_partition
-        own = self.workload.limits
-        if own.keys().isdisjoint(group.queries):
-            return default
-        return {name: own.get(name, default) for name in group.queries}
+        """Most answers per partition: the setting, or of each query where some have a limit of their own."""
+        limits = {
+            name: self.workload.limits.get(name, self.settings.answers_per_partition) for name in group.queries
+        }  # fmt: skip
+        return limits if len(set(limits.values())) > 1 else next(iter(limits.values()))
 
     def _call(
-        self, events: DataFrame, layouts: Sequence[Layout], needs: dict[int, Column], work: dict[int, Work],
-        start: int, end: int, matches: str, raw: str | None = None,
+        self, routed: DataFrame, layouts: Sequence[Layout], gather: Gather, matches: str, state: bytes | None = None,
+        raw: str | None = None,
     ) -> bytes | None:  # fmt: skip
-        """The engine over all tasks, its matches appended to `matches`. With `raw`, where the calls' rows are kept in
-        between, also the state after the calls."""
+        """The engine over all tasks, its matches appended to `matches`. With a state before the calls, and `raw`, where
+        the calls' rows are kept in between, also the state after them."""
         from pyspark.sql import Observation
 
         tasks = tuple(task for layout in layouts for task in layout.tasks)
@@ -258,71 +283,22 @@ class _Run:
             return None
         began = time.monotonic()
         seen = Observation()
-        frame = frame_of(self.workload, layouts)
+        work = {layout.group.number: replace(self._work(layout.group), state=state) for layout in layouts}
         sent = self.spark.sparkContext.broadcast(work)
-        routed = route(events, layouts, needs, frame, start, end)
-        rows = call_engine(routed, tasks, sent, frame, self.engine)
+        rows = call_engine(routed, tasks, sent, gather, self.engine)
         rows = rows.observe(seen, F.sum("rows").alias("rows"), F.count("rows").alias("calls"))
         if raw is not None:
             rows.write.mode("overwrite").parquet(raw)
             kept = self.spark.read.schema(CALL_SCHEMA).parquet(raw)
             staged(kept, self.manifest).write.mode("append").parquet(matches)
-            state = [bytes(row["state"]) for row in kept.where("state IS NOT NULL").select("state").collect()]
+            left = [bytes(row["state"]) for row in kept.where("state IS NOT NULL").select("state").collect()]
         else:
             staged(rows, self.manifest).write.mode("append").parquet(matches)
-            state = []
+            left = []
         figures = seen.get
         self.manifest = replace(
             self.manifest, rows_sent=self.manifest.rows_sent + int(figures["rows"] or 0),
             engine_calls=self.manifest.engine_calls + int(figures["calls"]),
         ).took("mine", time.monotonic() - began)  # fmt: skip
         sent.unpersist()
-        return join_states(state) if raw is not None else None
-
-
-def frame_of(workload: Workload, layouts: Sequence[Layout]) -> Frame:
-    """What rows must hold for these groups: their classes, and the attributes that their queries read."""
-    classes = tuple(sorted({name for layout in layouts for name in layout.group.classes}))
-    queries = {name for layout in layouts for name in layout.group.queries}
-    read = {a for name in queries for c, a in workload.checked[name].attributes if c in classes}
-    read |= {a for layout in layouts for c, a in layout.group.key_of.items()}
-    types = workload.declarations.attribute_types()
-    return Frame(classes, tuple((name, types[name]) for name in sorted(read - {"source"})), *workload.shape(classes))
-
-
-def call_engine(routed: DataFrame, tasks: Any, work: Any, frame: Frame, engine: Engine) -> DataFrame:
-    """One applyInArrow over the tasks: applyInPandas would make a Python object of every id."""
-    return routed.groupBy("task").applyInArrow(make_call(tasks, work, frame, engine), CALL_SCHEMA)
-
-
-def staged(calls: DataFrame, manifest: Manifest) -> DataFrame:
-    """The matches of calls as rows of composite_events, of the run's range only."""
-    inputs = F.create_map(*(F.lit(v) for pair in sorted(manifest.input_versions.items()) for v in pair))
-    if not manifest.input_versions:
-        inputs = F.create_map().cast("map<string,bigint>")
-    detected = F.unix_micros("detection_ts")
-    return calls.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
-        "query_id", "match_id", "start_ts", "end_ts", "detection_ts", F.to_date("detection_ts").alias("detection_date"),
-        "members", "fields", "source", F.lit(manifest.run_id).alias("run_id"), "query_version",
-        inputs.cast("map<string,bigint>").alias("input_versions"),
-    )  # fmt: skip
-
-
-def remove(spark: SparkSession, path: str) -> None:
-    """A folder of staging, gone, wherever the lake is."""
-    where = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
-    where.getFileSystem(spark._jsc.hadoopConfiguration()).delete(where, True)
-
-
-@contextmanager
-def engine_errors() -> Iterator[None]:
-    """What a worker refused on purpose, as the error that it is, without Spark's wrapping; and what Spark itself could
-    not do (a file that cannot be read, a full disk) in one sentence."""
-    try:
-        yield
-    except SPARK_ERRORS as error:
-        found = re.findall(r"cep_core\.errors\.(\w+): (.*?)(?:\n\n|\Z)", str(error), re.DOTALL)
-        if not found:
-            raise TableError(f"the run could not go on: {reason(error)}") from error
-        name, message = found[0]
-        raise getattr(errors, name, HindsightError)(message.strip()) from None
+        return join_states(left) if raw is not None else None

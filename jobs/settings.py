@@ -47,6 +47,7 @@ class Settings:
     ivy_settings: str = _setting("", "an Ivy settings file that names a mirror, for Delta's jars at the first start")
     # mining
     rows_per_call: int = _setting(2_000_000, "most events that one engine call may get")
+    packs: bool = _setting(False, "keep the events packed by source and time, which makes mining them again cheaper")
     answers_per_partition: int = _setting(10_000_000, "most answers of one query in one partition before it is stopped")
     checks: bool = _setting(True, "check the inputs and the matches of `mine` and `backfill` (conf/quality.yaml)")
     # what a person sees

@@ -3,7 +3,7 @@
 from schemas.composite_events import COMPOSITE_EVENTS
 from schemas.contract import Column, Constraint, Contract
 from schemas.event_stats import EVENT_STATS
-from schemas.events import EVENTS, events_contract
+from schemas.packs import PACKS
 from schemas.quality_results import QUALITY_RESULTS
 from schemas.quarantine import QUARANTINE
 from schemas.runs import RUNS
@@ -11,14 +11,14 @@ from schemas.state import STATE
 
 CONTRACTS: dict[str, Contract] = {
     contract.name: contract
-    for contract in (COMPOSITE_EVENTS, EVENTS, RUNS, EVENT_STATS, STATE, QUALITY_RESULTS, QUARANTINE)
+    for contract in (COMPOSITE_EVENTS, RUNS, EVENT_STATS, STATE, QUALITY_RESULTS, QUARANTINE, PACKS)
 }
 
 __all__ = [
     "COMPOSITE_EVENTS",
     "CONTRACTS",
-    "EVENTS",
     "EVENT_STATS",
+    "PACKS",
     "QUALITY_RESULTS",
     "QUARANTINE",
     "RUNS",
@@ -26,5 +26,4 @@ __all__ = [
     "Column",
     "Constraint",
     "Contract",
-    "events_contract",
 ]

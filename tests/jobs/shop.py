@@ -94,15 +94,16 @@ class Shop:
 
 def make_shop(
     spark: SparkSession, folder: Path, *, events: int = 240, span_s: int = 400, seed: int = 1,
-    queries: Mapping[str, str] = QUERIES, **flags: object,
+    queries: Mapping[str, str] = QUERIES, hot: float = 0.0, **flags: object,
 ) -> Shop:  # fmt: skip
-    """A project folder under `folder` with its declarations, catalogue and one Delta table."""
+    """A project folder under `folder` with its declarations, catalogue and one Delta table. `hot`: the share of all
+    events that one source has beyond its own."""
     (folder / "conf/events").mkdir(parents=True)
     (folder / "conf/queries").mkdir()
     (folder / "conf/settings.yaml").write_text("lake: lake\nmaster: local[2]\n", encoding="utf-8")
     (folder / "conf/events/shop.yaml").write_text(DECLARATIONS, encoding="utf-8")
     write_queries(folder, queries)
-    rows = random_rows(events, span_s, seed)
+    rows = random_rows(events, span_s, seed, hot)
     schema = "id string, src string, kind string, begins bigint, ends bigint, seq bigint, x bigint, user string"
     spark.createDataFrame(list(rows), schema).write.format("delta").save(str(folder / "lake/raw"))
     return Shop(load_settings(dict(flags), project=folder, environment={}), rows, dict(queries))
@@ -113,7 +114,7 @@ def write_queries(folder: Path, queries: Mapping[str, str]) -> None:
     (folder / "conf/queries/shop.cep").write_text(text + "\n", encoding="utf-8")
 
 
-def random_rows(events: int, span_s: int, seed: int) -> tuple[Row, ...]:
+def random_rows(events: int, span_s: int, seed: int, hot: float = 0.0) -> tuple[Row, ...]:
     """Points and some intervals, ties in time, null attributes, one row twice."""
     draw = random.Random(seed)
     rows: list[Row] = []
@@ -122,7 +123,6 @@ def random_rows(events: int, span_s: int, seed: int) -> tuple[Row, ...]:
         ends = begins + (draw.randrange(4) * S if draw.random() < 0.2 else 0)
         tie = draw.randrange(3) if draw.random() < 0.5 else None
         x = draw.randrange(5) if draw.random() < 0.95 else None
-        rows.append(
-            (f"e{number}", f"s{draw.randrange(5)}", draw.choice("ABC"), begins, ends, tie, x, f"u{draw.randrange(6)}")
-        )
+        source = "s0" if hot and draw.random() < hot else f"s{draw.randrange(5)}"
+        rows.append((f"e{number}", source, draw.choice("ABC"), begins, ends, tie, x, f"u{draw.randrange(6)}"))
     return (*rows, rows[0])

@@ -42,7 +42,6 @@ def test_the_bar_shows_what_is_done_and_the_time_left() -> None:
     assert screen.getvalue() == "[######..................] 1/4 chunks, 3 matches, 0:01:30 left\n"
 
 
-@pytest.mark.heavy
 @pytest.mark.spark
 def test_a_backfill_goes_on_where_it_was_and_mines_changed_queries_only(spark: SparkSession, tmp_path: Path) -> None:
     queries = {"pair": PAIR, "used": USED}

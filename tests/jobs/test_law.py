@@ -7,19 +7,25 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import jobs.distribute
-from cep_core.errors import StateError
+from cep_core.errors import EventError, LimitError, StateError
 from jobs import tables
+from jobs.calls import Answers, Work, shared_engine
 from jobs.mine import mine, stage_run
 from jobs.runs import Request
-from tests.jobs.shop import T0, S, make_shop
+from tests.jobs.shop import QUERIES, T0, S, make_shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.heavy]
+pytestmark = pytest.mark.spark
+
+# One query of each kind that is cut in another way: by source, postponed, without a key, and consuming.
+KINDS = ("pair", "quiet", "anywhere", "used")
+USED = {"used": QUERIES["used"]}
 
 
 @pytest.fixture
@@ -28,6 +34,7 @@ def many_small_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs.distribute, "SMALL_CALL_ROWS", 20)
 
 
+@pytest.mark.heavy
 def test_one_run_finds_what_the_naive_meaning_finds(spark: SparkSession, tmp_path: Path) -> None:
     shop = make_shop(spark, tmp_path)
     manifest = mine(spark, shop.settings, Request(T0, shop.end_us))
@@ -44,28 +51,68 @@ def test_one_run_finds_what_the_naive_meaning_finds(spark: SparkSession, tmp_pat
     assert {"count", "mine", "publish"} <= set(row["seconds"])
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("seed", "names", "events", "cuts"),
+    [
+        (3, KINDS, 70, 2),
+        pytest.param(1, tuple(QUERIES), 160, 3, marks=pytest.mark.heavy),
+        pytest.param(2, tuple(QUERIES), 160, 3, marks=pytest.mark.heavy),
+    ],
+)
 def test_any_cut_in_any_order_with_repeats(
-    spark: SparkSession, tmp_path: Path, many_small_calls: None, seed: int
-) -> None:
+    spark: SparkSession, tmp_path: Path, many_small_calls: None, seed: int, names: tuple[str, ...], events: int,
+    cuts: int,
+) -> None:  # fmt: skip
     draw = random.Random(seed)
-    shop = make_shop(spark, tmp_path, events=160, span_s=300, seed=seed, rows_per_call=45)
-    edges = sorted({T0, shop.end_us, *(draw.randrange(T0, shop.end_us) for _ in range(3))})
+    queries = {name: QUERIES[name] for name in names}
+    shop = make_shop(spark, tmp_path, events=events, span_s=2 * events, seed=seed, queries=queries, rows_per_call=45)
+    edges = sorted({T0, shop.end_us, *(draw.randrange(T0, shop.end_us) for _ in range(cuts))})
     runs = list(pairwise(edges))
     runs.append(runs[0])
     draw.shuffle(runs)
     calls = 0
     for start, end in runs:
-        if draw.random() < 0.4:
+        if draw.random() < 0.3:
             stage_run(spark, shop.settings, Request(start, end))  # mined, never published: as if it had died
         calls += mine(spark, shop.settings, Request(start, end)).engine_calls
     assert calls > len(runs)
+    found = shop.published(spark)
+    assert found == shop.expected()
+    assert {name for name, *_ in found} == set(names)
+
+
+def test_a_hot_source_is_cut_in_time_and_nothing_is_lost(
+    spark: SparkSession, tmp_path: Path, many_small_calls: None
+) -> None:
+    """A third of all events and more in one source, in calls that stay small."""
+    queries = {name: QUERIES[name] for name in ("pair", "on_pair")}
+    shop = make_shop(spark, tmp_path, events=300, span_s=3000, hot=0.3, queries=queries, rows_per_call=60)
+    manifest = mine(spark, shop.settings, Request(T0, shop.end_us), engine=_small_calls_only)
+    assert shop.published(spark) == shop.expected()
+    assert manifest.engine_calls > 5
+    assert manifest.rows_sent > manifest.rows_read  # the slices of the hot source overlap
+
+
+def _small_calls_only(events: pa.Table, work: Work, start_us: int, end_us: int, state: pa.Table | None) -> Answers:
+    if len(events) > 75:  # a bucket may be a quarter above the setting: cutting it would send more rows again
+        raise EventError(f"{len(events)} events in one call")
+    return shared_engine(events, work, start_us, end_us, state)
+
+
+def test_a_query_with_too_many_answers_is_stopped_by_its_own_limit(spark: SparkSession, tmp_path: Path) -> None:
+    shop = make_shop(spark, tmp_path, events=60, span_s=60, queries={"pair": QUERIES["pair"]}, answers_per_partition=2)
+    with pytest.raises(LimitError, match=r"pair.* more than 2 answers in partition"):
+        mine(spark, shop.settings, Request(T0, shop.end_us))
+    assert tables.read(spark, shop.settings, "composite_events").count() == 0
+    (tmp_path / "conf/queries/shop.cep").unlink()
+    entry = f"- id: pair\n  limit: 1000\n  query: {QUERIES['pair']}\n"
+    (tmp_path / "conf/queries/shop.yaml").write_text(entry, encoding="utf-8")
+    mine(spark, shop.settings, Request(T0, shop.end_us))
     assert shop.published(spark) == shop.expected()
 
 
 def test_a_run_without_its_state_says_which_range_must_run_first(spark: SparkSession, tmp_path: Path) -> None:
-    shop = make_shop(spark, tmp_path, events=60, span_s=100, queries={
-        "used": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 30 s SELECT earliest CONSUME used"})  # fmt: skip
+    shop = make_shop(spark, tmp_path, events=60, span_s=100, queries=USED)
     middle = T0 + 50 * S
     first = min(row[4] for row in shop.rows)
     with pytest.raises(StateError, match=r"run 2026-01-01T00:00:.* to 2026-01-01T00:00:50Z first"):
@@ -79,8 +126,7 @@ def test_a_run_without_its_state_says_which_range_must_run_first(spark: SparkSes
 
 
 def test_a_changed_past_removes_the_states_that_were_made_from_it(spark: SparkSession, tmp_path: Path) -> None:
-    shop = make_shop(spark, tmp_path, events=60, span_s=100, queries={
-        "used": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 30 s SELECT earliest CONSUME used"})  # fmt: skip
+    shop = make_shop(spark, tmp_path, events=60, span_s=100, queries=USED)
     middle = T0 + 50 * S
     mine(spark, shop.settings, Request(T0, middle))
     mine(spark, shop.settings, Request(middle, shop.end_us))

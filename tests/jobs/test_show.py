@@ -18,7 +18,7 @@ from tests.jobs.shop import T0, make_shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.heavy]
+pytestmark = pytest.mark.spark
 
 
 def test_a_run_as_of_the_past_finds_what_was_there_then(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from schemas import COMPOSITE_EVENTS, CONTRACTS, EVENTS, Contract, events_contract
+from schemas import COMPOSITE_EVENTS, CONTRACTS, Contract
 
 pytestmark = pytest.mark.core
 
@@ -34,7 +34,7 @@ def test_every_table_and_column_is_documented_and_every_key_is_a_column(contract
 
 def test_the_tables_that_must_exist_do() -> None:
     assert set(CONTRACTS) == {
-        *("composite_events", "events", "runs", "event_stats", "state", "quality_results", "quarantine")
+        *("composite_events", "packs", "runs", "event_stats", "state", "quality_results", "quarantine")
     }
 
 
@@ -51,11 +51,3 @@ def test_no_clock_is_in_a_match() -> None:
     moments = {c.name for c in COMPOSITE_EVENTS.columns if c.type in ("timestamp", "date")}
     assert moments == {"start_ts", "end_ts", "detection_ts", "detection_date"}
     assert date.today().isoformat() not in COMPOSITE_EVENTS.ddl
-
-
-def test_prepared_events_gain_the_declared_attributes() -> None:
-    grown = events_contract({"price": "double"})
-    assert grown.columns[: len(EVENTS.columns)] == EVENTS.columns
-    assert grown.columns[-1].name == "price"
-    with pytest.raises(KeyError, match="no column price"):
-        EVENTS.column("price")

@@ -200,7 +200,31 @@ def skew(bench: Bench) -> None:
     bench.target("skewed to uniform", hot, uniform, 2)
 
 
-CASES: dict[str, Callable[[Bench], None]] = {"floor": floor, "sql": sql, "flat": flat, "memory": memory, "skew": skew}
+def packs(bench: Bench) -> None:
+    """The same history mined again, from packs."""
+    from jobs.calls import no_engine
+    from jobs.catalogue import load_workload
+    from jobs.packs import refresh_packs
+
+    settings = bench.settings(bench.events)
+    shutil.rmtree(Path(settings.lake_path) / "packs", ignore_errors=True)
+    first = bench.job("job, from the declared table", settings, bench.events)
+
+    def run() -> tuple[int, str]:
+        refresh_packs(bench.spark, settings, load_workload(settings))
+        return 0, ""
+
+    bench.kept(bench.measured("packing", bench.events, run, lambda: None, 1))
+    again = bench.job("job, from packs", settings, bench.events)
+    bench.job("job without its engine, from packs", settings, bench.events, no_engine)
+    shutil.rmtree(Path(settings.lake_path) / "packs")
+    bench.same(first, again)
+    bench.target("mining from the table to mining from packs", first, again, 1.5, at_least=True)
+
+
+CASES: dict[str, Callable[[Bench], None]] = {
+    "floor": floor, "sql": sql, "flat": flat, "memory": memory, "skew": skew, "packs": packs
+}  # fmt: skip
 
 
 def make_patterns(queries: int) -> tuple[Pattern, ...]:

@@ -244,12 +244,13 @@ def _stream(table: pa.Table) -> bytes:
 
 def unpacked(content: Any, columns: Iterable[str]) -> pa.Table:
     """The events of a pack with these columns; others are not even decompressed. start_ts of points is end_ts."""
+    names = sorted(columns)
     schema = pa.ipc.open_stream(content).schema
-    wanted = [place for place, name in enumerate(schema.names) if name in set(columns)]
+    wanted = [place for place, name in enumerate(schema.names) if name in names]
     table = pa.ipc.open_stream(content, options=pa.ipc.IpcReadOptions(included_fields=wanted)).read_all()
-    if "start_ts" in set(columns) and "start_ts" not in table.column_names:
+    if "start_ts" in names and "start_ts" not in table.column_names:
         table = table.append_column("start_ts", table.column("end_ts"))
-    return table
+    return table.select(names)
 
 
 def gather_packs(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -19,11 +20,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from cep_core.errors import DeclarationError
 from jobs.calls import Engine, shared_engine
-from jobs.catalogue import Workload, load_workload
+from jobs.catalogue import load_workload
+from jobs.coverage import coverage
 from jobs.mine import stage_run
 from jobs.publish import publish_run
 from jobs.reach import consumes
-from jobs.runs import Manifest, Request, lacking, moment, reconcile
+from jobs.runs import Manifest, Request, moment, reconcile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +95,9 @@ def backfill(
     workload = load_workload(settings, request.queries)
     for run_id in reconcile(spark, settings):
         say(f"run {run_id} was killed after it had published; its row in runs is written now")
-    plan = [_todo(spark, settings, workload, chunk, again) for chunk in chunks]
+    known = coverage(spark, settings, request.from_us, request.to_us)
+    everything = tuple(workload.versions)
+    plan = [(chunk, everything if again else known.lacking(workload.versions, *chunk)) for chunk in chunks]
     todo = [part for part in plan if part[1]]
     say(f"{len(chunks)} chunks from {moment(request.from_us)} to {moment(request.to_us)}: {len(todo)} to mine, "
         f"{len(chunks) - len(todo)} have their results")  # fmt: skip
@@ -108,7 +112,8 @@ def backfill(
         validate(manifest)
         with lock:  # commits of one process need not race each other
             manifest = publish_run(spark, settings, manifest.run_id, say)
-        bar.done(manifest)
+            runs_left[chunk] -= 1
+            bar.done(manifest, runs_left[chunk] == 0)
         return manifest
 
     apart = []
@@ -119,18 +124,13 @@ def backfill(
     ordered = [(chunk, names) for chunk, names, _ in apart if names]
     if parallel <= 1:
         # one run for both kinds of queries reads the tables once
+        runs_left = Counter(chunk for chunk, _ in todo)
         published = [one(chunk, names) for chunk, names in todo]
     else:
+        runs_left = Counter(chunk for chunk, _ in [*jobs, *ordered])
         published = _side_by_side(one, jobs, ordered, parallel)
     bar.end()
     return Summary(len(chunks), len(chunks) - len(todo), tuple(published), time.monotonic() - began)
-
-
-def _todo(
-    spark: SparkSession, settings: Settings, workload: Workload, chunk: tuple[int, int], again: bool
-) -> tuple[tuple[int, int], tuple[str, ...]]:
-    names = tuple(workload.versions) if again else lacking(spark, settings, workload.versions, *chunk)
-    return chunk, names
 
 
 _Job = tuple[tuple[int, int], tuple[str, ...]]
@@ -169,9 +169,10 @@ class Progress:
         self._began, self._count, self._matches = clock(), 0, 0
         self._lock = threading.Lock()
 
-    def done(self, manifest: Manifest) -> None:
+    def done(self, manifest: Manifest, whole: bool = True) -> None:
+        """A run has landed; `whole`: it was the last one of its chunk."""
         with self._lock:
-            self._count += 1
+            self._count += whole
             self._matches += manifest.found
             end = "\r" if self._screen.isatty() else "\n"
             self._screen.write(self.line() + end)

@@ -1,7 +1,7 @@
-"""What a run is, and what the runs before it have covered.
+"""What a run is, and what is kept of it.
 
 Enters: a request (range, queries, pins). Leaves: `Manifest`, the record of a run, kept beside its staging, in the
-commit that publishes it, and as one row of `runs`; and which queries still lack results for a range.
+commit that publishes it, and as one row of `runs`.
 Always holds: the commit of composite_events is the truth about what was published; `runs` follows it. A run that was
 killed between the two gets its row from the commit's metadata at the next run (`reconcile`).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from jobs import tables
 from schemas import RUNS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from jobs.settings import Settings
 
@@ -227,52 +226,3 @@ def reconcile(spark: SparkSession, settings: Settings, last: int = 50) -> list[s
             spark, settings, manifest, "published" if manifest.found else "empty", "recorded after the run was killed"
         )
     return [name for name in ids if name in {manifest.run_id for manifest in missing}]
-
-
-# ---------------------------------------------------------------- coverage
-
-Span = tuple[int, int, str]  # from_us, to_us, version
-
-
-def covered(spans: Iterable[Span], version: str, from_us: int, to_us: int) -> bool:
-    """Whether [from, to) was published in this version, and not in another one since. `spans` oldest first.
-
-    >>> covered([(0, 5, "a"), (5, 9, "a")], "a", 2, 7), covered([(0, 9, "a"), (3, 4, "b")], "a", 2, 7)
-    (True, False)
-    """
-    open_parts = [(from_us, to_us)]
-    for start, end, found in reversed(list(spans)):
-        left = []
-        for a, b in open_parts:
-            if start >= b or end <= a:
-                left.append((a, b))
-                continue
-            if found != version:
-                return False
-            left += [(x, y) for x, y in ((a, start), (end, b)) if x < y]
-        open_parts = left
-    return not open_parts
-
-
-def lacking(
-    spark: SparkSession, settings: Settings, versions: Mapping[str, str], from_us: int, to_us: int
-) -> tuple[str, ...]:
-    """The queries whose version has no published results for the whole of [from, to), sorted."""
-    spans = published_spans(tables.read(spark, settings, "runs"), from_us, to_us)
-    return tuple(sorted(q for q, version in versions.items() if not covered(spans.get(q, ()), version, from_us, to_us)))
-
-
-def published_spans(runs: DataFrame, from_us: int, to_us: int) -> dict[str, list[Span]]:
-    from pyspark.sql import functions as F
-
-    rows = (
-        runs.where("outcome IN ('published', 'empty')")
-        .where((F.unix_micros("from_ts") < to_us) & (F.unix_micros("to_ts") > from_us))
-        .select(F.unix_micros("from_ts").alias("a"), F.unix_micros("to_ts").alias("b"), "finished_at", "query_versions")
-        .collect()
-    )
-    spans: dict[str, list[Span]] = {}
-    for row in sorted(rows, key=lambda r: r["finished_at"]):
-        for query, version in row["query_versions"].items():
-            spans.setdefault(query, []).append((row["a"], row["b"], version))
-    return spans

@@ -38,7 +38,10 @@ def test_the_bar_shows_what_is_done_and_the_time_left() -> None:
     screen = io.StringIO()
     bar = Progress(4, screen, lambda: now[0])
     now[0] = 30.0
-    bar.done(Manifest("r", 0, 1, {}, {}, 0, 0, matches={"q": 3}))
+    bar.done(Manifest("r0", 0, 1, {}, {}, 0, 0, matches={"p": 2}), whole=False)
+    assert screen.getvalue() == "[........................] 0/4 chunks, 2 matches, 0:00:00 left\n"
+    screen.truncate(screen.seek(0))
+    bar.done(Manifest("r1", 0, 1, {}, {}, 0, 0, matches={"q": 1}))
     assert screen.getvalue() == "[######..................] 1/4 chunks, 3 matches, 0:01:30 left\n"
 
 

@@ -17,9 +17,10 @@ import pytest
 
 from cep_core.errors import PublishError
 from jobs import tables
+from jobs.coverage import covered
 from jobs.mine import mine, stage_run
 from jobs.publish import publish_run
-from jobs.runs import Manifest, Request, covered, reconcile, staging_path, write_manifest
+from jobs.runs import Manifest, Request, reconcile, staging_path, write_manifest
 from tests.jobs.shop import T0, S, Shop, make_shop
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ events:
 
 def make_project(folder: Path, events: int, queries: int, hot: float = 0.0) -> tuple[Pattern, ...]:
     """The project's folder; `hot` is the share of all events that one source has."""
-    patterns = w1(1, 1, queries, "all", "seq", False, 3).patterns
+    patterns = w1(1, queries, sources=1).patterns
     (folder / "conf/events").mkdir(parents=True)
     (folder / "conf/queries").mkdir()
     classes = ", ".join(f"C{code:02d}: {{}}" for code in range(50))

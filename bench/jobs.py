@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from bench.history import FIRST_US, SPAN_US, make_project
-from bench.workloads import Pattern
+from bench.workloads import w1
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,6 @@ class Bench:
         self.spark, self.folder, self.events, self.queries, self.repeat = spark, folder, events, queries, repeat
         self.figures: list[Figure] = []
         self.targets: list[Target] = []
-        self.patterns: tuple[Pattern, ...] = ()
 
     def settings(self, events: int, hot: float = 0.0, **flags: object) -> Settings:
         """A project with so many events, made once."""
@@ -155,7 +154,7 @@ def sql(bench: Bench) -> None:
     from bench.spark_sql import bucket_join
 
     settings = bench.settings(bench.events)
-    patterns = make_patterns(bench.queries)
+    patterns = w1(1, bench.queries, sources=1).patterns
     target = f"{settings.lake_path}/by_sql"
     ours = bench.job("job", settings, bench.events)
 
@@ -225,12 +224,6 @@ def packs(bench: Bench) -> None:
 CASES: dict[str, Callable[[Bench], None]] = {
     "floor": floor, "sql": sql, "flat": flat, "memory": memory, "skew": skew, "packs": packs
 }  # fmt: skip
-
-
-def make_patterns(queries: int) -> tuple[Pattern, ...]:
-    from bench.workloads import w1
-
-    return w1(1, 1, queries, "all", "seq", False, 3).patterns
 
 
 def published(spark: SparkSession, settings: Settings) -> DataFrame:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from cep_core.errors import EventError, HindsightError, StateError
+from cep_core.errors import EventError, HindsightError, StateError, TableError
 from jobs import tables
 from jobs.calls import CALL_SCHEMA, Engine, Gather, Work, gather_rows, shared_engine
 from jobs.catalogue import Workload, load_workload
@@ -43,6 +43,7 @@ from jobs.runs import (
     staging_path,
     write_manifest,
 )  # fmt: skip
+from jobs.spark_errors import SPARK_ERRORS
 from jobs.staging import call_engine, engine_errors, frame_of, remove, staged
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS

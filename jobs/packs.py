@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from cep_core.errors import EventError
+from cep_core.errors import EventError, TableError
 from jobs import tables
 from jobs.catalogue import Workload
 from jobs.inputs import input_versions
@@ -133,8 +133,8 @@ def refresh_packs(
     except EventError as error:
         say(f"the events are not packed: {error}")
         return None
-    except Exception as error:
-        if not concurrent(error):
+    except TableError as error:
+        if not isinstance(error.__cause__, Exception) or not concurrent(error.__cause__):
             raise
         say("another process packs the events at the same time; reading the tables themselves")
         return None

@@ -45,12 +45,13 @@ def test_the_grid_shows_the_demo_run_green(tmp_path: Path) -> None:
     port, home = free_port(), tmp_path / "home"
     airflow = LocalAirflow(home, port, ROOT)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    started = subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", "airflow", "--project", str(ROOT), "--lake", str(tmp_path / "lake"),
-         "--home", str(home), "--port", str(port), "--events", "5000", "--queries", "shoplifting"],
-        cwd=ROOT, env={**environment, "SPARK_SUBMIT_OPTS": TEST_JVM}, text=True,
-        stdout=subprocess.PIPE, stderr=(tmp_path / "errors.txt").open("w"),
-    )  # fmt: skip
+    with (tmp_path / "errors.txt").open("w") as errors:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "jobs.cli", "airflow", "--project", str(ROOT), "--lake", str(tmp_path / "lake"),
+             "--home", str(home), "--port", str(port), "--events", "5000", "--queries", "shoplifting"],
+            cwd=ROOT, env={**environment, "SPARK_SUBMIT_OPTS": TEST_JVM}, text=True,
+            stdout=subprocess.PIPE, stderr=errors,
+        )  # fmt: skip
     assert started.stdout is not None
     family = psutil.Process(started.pid)
     try:

@@ -29,7 +29,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.backfill import backfill
-    from jobs.console import log
+    from jobs.console import log, progress
     from jobs.quality import check_inputs, check_outputs, warm
     from jobs.ranges import parse_duration
     from jobs.runs import Request
@@ -37,7 +37,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if settings.checks:
         warm()
     chunk_us = parse_duration(arguments.chunk)
-    with running_spark(settings, "backfill") as spark:
+    with running_spark(settings, "backfill") as spark, progress(
+        "mining chunks", after_s=settings.progress_after_s, spark=spark
+    ):
         request = request_of(arguments, spark, settings)
 
         def prepare(todo: Request) -> Request:

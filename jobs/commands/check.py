@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from cep_core.language import check
     from jobs.catalogue import load_workload
     from jobs.check import check_declarations
-    from jobs.console import counted
+    from jobs.console import counted, progress
     from jobs.declarations import load_declarations
     from jobs.ranges import histories
 
@@ -39,7 +39,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if not arguments.no_tables:
         with running_spark(settings, "check", short=True) as spark:
             try:
-                for table in check_declarations(spark, settings, declarations):
+                with progress("looking at the tables", after_s=settings.progress_after_s, spark=spark):
+                    checked = check_declarations(spark, settings, declarations)
+                for table in checked:
                     print(f"ok  {table.title}: {', '.join(table.classes)}")
                 history_us = histories(spark, settings, declarations)
             except HindsightError as error:

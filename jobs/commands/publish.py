@@ -21,10 +21,12 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    from jobs.console import log
+    from jobs.console import log, progress
     from jobs.publish import publish_run
 
-    with running_spark(settings, "publish") as spark:
+    with running_spark(settings, "publish") as spark, progress(
+        "publishing", after_s=settings.progress_after_s, spark=spark
+    ):
         manifest = publish_run(spark, settings, arguments.run_id, log.info)
     print(f"run {manifest.run_id}: published {manifest.found} matches, {manifest.range_text}")
     return 0

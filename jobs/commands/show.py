@@ -21,9 +21,12 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    from jobs.console import progress
     from jobs.show import show_match
 
-    with running_spark(settings, "show") as spark:
+    with running_spark(settings, "show", short=True) as spark, progress(
+        "looking for the match", after_s=settings.progress_after_s, spark=spark
+    ):
         text = show_match(spark, settings, arguments.match_id)
     print(text)
     return 0

@@ -36,11 +36,12 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.catalogue import load_workload
-    from jobs.console import log
+    from jobs.console import log, progress
     from jobs.views import make_views
 
     with running_spark(settings, "sql") as spark:
-        views = make_views(spark, settings, load_workload(settings).checked)
+        with progress("making the views", after_s=settings.progress_after_s, spark=spark):
+            views = make_views(spark, settings, load_workload(settings).checked)
         log.info("%d views, one per query; SHOW VIEWS lists them", len(views))
         if arguments.statement is None and sys.stdin.isatty():
             return _converse(spark, arguments)
@@ -81,15 +82,16 @@ def statements(text: str) -> list[str]:
 def execute(spark: SparkSession, statement: str, form: str, limit: int) -> None:
     """One statement, its result on stdout. What Spark refuses is a HindsightError."""
     from cep_core.errors import QueryError
-    from jobs.console import counted, log
+    from jobs.console import counted, log, progress
     from jobs.spark_errors import SPARK_ERRORS
 
     try:
-        frame = spark.sql(statement)
-        if not frame.columns:
-            return
+        with progress("running the statement", spark=spark):
+            frame = spark.sql(statement)
+            if not frame.columns:
+                return
+            rows = frame.limit(limit + 1).collect() if form == "table" else []
         if form == "table":
-            rows = frame.limit(limit + 1).collect()
             shown = rows[:limit]
             print(as_table(frame.columns, [[_shown(value) for value in row] for row in shown]))
             cut = f"; more were left out, see --limit (now {limit})" if len(rows) > limit else ""

@@ -47,8 +47,9 @@ def run_demo(spark: SparkSession, settings: Settings, events: int, days: int, se
     rows = sum(table.rows.num_rows for world in worlds for table in world.tables)
     log.info("%s in %s, with %s planted", counted(rows, "row"), counted(len(raw), "raw table"),
              counted(len(planted), "match", "matches"))  # fmt: skip
-    start, end = _range(spark, settings, days, queries)
-    request = Request(start, end, queries, run_id=_run_id(spark, settings, queries, start, end))
+    with progress("looking at the tables", after_s=settings.progress_after_s, spark=spark):
+        start, end = _range(spark, settings, days, queries)
+        request = Request(start, end, queries, run_id=_run_id(spark, settings, queries, start, end))
     with progress("mining", after_s=settings.progress_after_s, spark=spark):
         mine(spark, settings, request, say=log.info)
     published = tables.read(spark, settings, "composite_events").where(F.col("query_id").isin(*queries))

@@ -18,7 +18,8 @@ _HEAD = """# Benchmarks
 Measured by `python -m bench.engine` (cases in bench/cases.py, peers in bench/peers.py), and written here by
 `python -m bench.report`. Each figure is of a process of its own with one thread, from an Arrow table in memory to a
 table of matches, query texts included; seconds are CPU seconds, the best of the repeats; the peak is what the process
-held above its input. All engines of a case found the same matches. A peer's row is that of its fastest formulation.
+held above its input. All engines of a case that finished found the same matches. A peer's row is that of its fastest
+formulation of those in bench/peers.py. A run may carry a note on how it was made.
 """
 
 
@@ -31,6 +32,8 @@ def _run(run: dict[str, Any]) -> list[str]:
     date, processor, cores, load = (machine.pop(name) for name in ("date", "processor", "cores", "load"))
     versions = ", ".join(f"{name} {number}" for name, number in machine.items())
     lines = [f"## {date}", "", f"{processor}, {cores} cores, load {load}; {versions}.", ""]
+    if "note" in run:
+        lines += [run["note"], ""]
     if run["targets"]:
         lines += ["| target | bound | measured | |", "|---|---:|---:|---|"]
         lines += [_target(target) for target in run["targets"]]

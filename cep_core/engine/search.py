@@ -340,8 +340,8 @@ def _open(
     if index >= 0:
         begin, end = looked_up(ctx, index, plans_outer(ctx)[plan, depth])
         begin = first_from(lists_held(ctx), begin, end, low)
+        end = first_from(lists_held(ctx), begin, end, high + 1)  # first: ends ascend in one partition only
         begin = first_ending(lists_held(ctx), store_end(ctx), begin, end, floor)
-        end = first_from(lists_held(ctx), begin, end, high + 1)
     else:
         number = shape_list(ctx)[branch, slot]
         begin, end = frame_back(ctx)[number], frame_head(ctx)[number]

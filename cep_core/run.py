@@ -9,8 +9,8 @@ the general matcher, over shared stores and candidates. Which way a query goes n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,14 +28,15 @@ from cep_core.engine.select import Consumed
 from cep_core.engine.shared import walked
 from cep_core.engine.state import STATE, consumed_from, state_rows
 from cep_core.engine.values import type_of
-from cep_core.errors import QueryError
-from cep_core.language import CheckedQuery, check, parse
+from cep_core.language import CheckedQuery, check
 from cep_core.language.algebra import Element, Pattern, Query
 from cep_core.language.checked import Schema
 from cep_core.plan.simple import simple_query
 
 ANSWERS_PER_PARTITION = 10_000_000
 ANSWERS_PER_CHUNK = 1 << 19
+
+_WORD = re.compile(r"(\w+)|`([^`]*)`")
 
 Limit = int | Mapping[str, int]  # most answers of a query in a partition; by query id, where they differ
 
@@ -253,11 +254,13 @@ def _classes(pattern: Pattern) -> set[str]:
 
 
 def _named(queries: Mapping[str, str | Query]) -> set[str]:
-    """Every class that the queries name; a text that does not parse names none, and `check` will say why."""
+    """Every word of the queries that may be a class. Nothing is parsed for it: `check` does that, once."""
     names: set[str] = set()
-    for name, query in queries.items():
-        with suppress(QueryError):
-            names |= _classes((query if isinstance(query, Query) else parse(query, name)).pattern)
+    for query in queries.values():
+        if isinstance(query, Query):
+            names |= _classes(query.pattern)
+        else:
+            names.update(word or quoted for word, quoted in _WORD.findall(query))
     return names
 
 

@@ -98,7 +98,7 @@ def test_a_machine_that_reaches_no_package_index_is_told_so(checkout: Path) -> N
     (path / "python3").symlink_to(sys.executable)
     refused = start(checkout, path, "setup", PIP_NO_INDEX="1", PIP_CONFIG_FILE="/dev/null")
     assert refused.returncode == 1
-    assert "[2/4] packages" in refused.stderr
+    assert "[2/5] packages" in refused.stderr
     assert "The first time a package index must be reachable" in refused.stderr
     assert not (checkout / ".venv/.hindsight-stamp").exists()
 

@@ -94,6 +94,8 @@ def route(
     tasks = sum(len(layout.tasks) for layout in sent)
     code = F.array_position(F.lit(list(frame.classes)), F.col("event_class")) - 1
     columns: list[Column | str] = [code.cast("int").alias(CLASS), *frame.columns]
+    if not sent:  # nothing in reach of any query
+        return events.where("false").select(F.lit(0).alias(TASK), *columns)
     reached = [(layout, _in_reach(layout.group, needs, start_us, end_us)) for layout in sent]
     if len(sent) == 1 and not sent[0].sliced:
         layout, needed = reached[0]
@@ -104,7 +106,7 @@ def route(
         ]
         any_of_them = reduce(lambda a, b: a | b, (needed for _, needed in reached))
         routed = events.where(any_of_them).select(F.explode(F.concat(*lists)).alias(TASK), *columns)
-    return routed.repartitionById(max(tasks, 1), F.col(TASK))
+    return routed.repartitionById(tasks, F.col(TASK))
 
 
 def _in_reach(group: Group, needs: Mapping[int, Column], start_us: int, end_us: int) -> Column:

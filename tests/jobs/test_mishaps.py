@@ -20,7 +20,10 @@ from jobs.settings import Settings
 from jobs.views import make_views
 from tests.jobs.shop import DECLARATIONS, T0, S, Shop, make_shop
 
-QUERIES = {"pair": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 20 s RETURN a.x AS x"}
+QUERIES = {
+    "pair": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 20 s RETURN a.x AS x",
+    "used": "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 30 s SELECT earliest CONSUME used",
+}
 WHOLE = Request(T0, T0 + 1000 * S)
 
 
@@ -72,7 +75,7 @@ def test_an_unreadable_file_is_named_and_the_run_is_recorded_as_failed(spark: An
 def test_an_empty_table_is_an_honest_empty_result(spark: Any, shop: Shop) -> None:
     spark.sql(f"DELETE FROM delta.`{shop.settings.in_lake('raw')}`")
     manifest = mine(spark, shop.settings, WHOLE)
-    assert (manifest.rows_read, manifest.matches) == (0, {"pair": 0})
+    assert (manifest.rows_read, manifest.matches) == (0, {"pair": 0, "used": 0})
     assert outcomes(spark, shop.settings) == [("empty", None)]
     make_views(spark, shop.settings, load_workload(shop.settings).checked)
     assert spark.sql("SELECT x, source FROM pair").collect() == []

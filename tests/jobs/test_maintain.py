@@ -42,10 +42,10 @@ def test_files_are_compacted_old_leftovers_go_and_no_row_changes(spark: Any, lak
     folder = Path(lake.lake_path)
     for number in range(3):
         record(spark, lake, Manifest(f"run{number}", 0, 1, {"q": "v"}, {"raw": 1}, 0, 5), "published")
-    spark.range(5).write.format("delta").save(str(folder / "events"))  # someone's own table, with a name of ours
+    spark.range(5).write.format("delta").save(str(folder / "packs"))  # someone's own table, with a name of ours
     before = sorted(map(str, tables.read(spark, lake, "runs").collect()))
     old, young = leftover(folder / "runs", 31), leftover(folder / "runs", 29)
-    foreign = leftover(folder / "events", 400)
+    foreign = leftover(folder / "packs", 400)
     gone, kept = staging(folder, "old", 31), staging(folder, "young", 29)
     revived = staging(folder, "revived", 31)
     (revived / "manifest").mkdir()  # a part that was written now
@@ -59,7 +59,7 @@ def test_files_are_compacted_old_leftovers_go_and_no_row_changes(spark: Any, lak
 
     told = maintain(spark, lake, 30 * DAY_US)
     assert "runs: 3 files compacted into 1, 1 old file removed" in told
-    assert "events: is not a table of ours, left alone" in told
+    assert "packs: is not a table of ours, left alone" in told
     assert "staging: removed 1 old run" in told
     assert "data docs: removed 1 old run" in told
     assert [p.exists() for p in (old, young, foreign)] == [False, True, True]

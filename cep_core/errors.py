@@ -27,7 +27,7 @@ class LimitError(HindsightError):
 
 
 class EvaluationError(HindsightError):
-    """A condition whose value has no exact result, such as an integer overflow."""
+    """A value of a match that cannot be kept exactly: a whole number in RETURN that does not fit 64 bits."""
 
 
 class StateError(HindsightError):

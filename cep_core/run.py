@@ -9,8 +9,10 @@ the general matcher, over shared stores and candidates. Which way a query goes n
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,7 @@ from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range, elemen
 from cep_core.engine.load import RESERVED, Events, load
 from cep_core.engine.output import SCHEMA, Answers, matches_table
 from cep_core.engine.refer import event_columns, matches_as_events, with_matches
+from cep_core.engine.returns import field_texts
 from cep_core.engine.select import Consumed
 from cep_core.engine.shared import walked
 from cep_core.engine.state import STATE, consumed_from, state_rows
@@ -55,7 +58,21 @@ def prepare(queries: Mapping[str, str | Query], schema: Mapping[str, Any] | None
     if schema is not None:
         typed = {name: dict(own) if isinstance(own, Mapping) else {} for name, own in schema.items()}
     declares = None if schema is None else {name: frozenset(own) | {"source"} for name, own in schema.items()}
-    return Prepared(check(queries, typed), declares)
+    with _without_collection():
+        return Prepared(check(queries, typed, to_mine=True), declares)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Thousands of queries are a million small values that all stay: looking through them for cycles again and again
+    while they grow takes a third of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def mine(
@@ -68,7 +85,7 @@ def mine(
     limit: Limit = ANSWERS_PER_PARTITION,
 ) -> pa.Table:
     """The matches of all queries with start <= detection_ts < end, as a table."""
-    return mine_with_state(events, queries, start, end, schema, state, limit)[0]
+    return _Run(events, queries, start, end, schema, state, limit).table_of_all()
 
 
 def mine_chunks(
@@ -103,13 +120,8 @@ def mine_with_state(
     limit: Limit = ANSWERS_PER_PARTITION,
 ) -> tuple[pa.Table, pa.Table]:
     """The matches, and the state of the CONSUME queries after the run."""
-    run = _Run(events, queries, start, end, schema, state, limit)
-    tables = [part.table(list(part.answers)) for part in run.parts()]
-    table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
-    if len(tables) > 1:
-        place = pc.index_in(table.column("query_id"), pa.array(run.order, pa.string())).to_numpy()
-        table = table.take(pa.array(np.argsort(place, kind="stable")))
-    return table, run.state()
+    run = _Run(events, queries, start, end, schema, state, limit, keeps_state=True)
+    return run.table_of_all(), run.state()
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,11 @@ class _Part:
 class _Run:
     """One call: queries level by level of their references, each level's matches events for the next."""
 
-    def __init__(self, events: Any, queries: Any, start: Any, end: Any, schema: Any, state: Any, limit: Limit) -> None:
+    def __init__(
+        self, events: Any, queries: Any, start: Any, end: Any, schema: Any, state: Any, limit: Limit,
+        keeps_state: bool = False,
+    ) -> None:  # fmt: skip
+        self.keeps_state = keeps_state
         self.table = pa.Table.from_pandas(events, preserve_index=False) if isinstance(events, pd.DataFrame) else events
         self.range = Range(_moment(start), _moment(end))
         if isinstance(queries, Prepared):
@@ -149,9 +165,18 @@ class _Run:
         if state is not None and len(state):
             self.consumed, self.carried = consumed_from(state)
 
+    def table_of_all(self) -> pa.Table:
+        tables = [part.table(list(part.answers)) for part in self.parts()]
+        table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        if len(tables) > 1:
+            place = pc.index_in(table.column("query_id"), pa.array(self.order, pa.string())).to_numpy()
+            table = table.take(pa.array(np.argsort(place, kind="stable")))
+        return table
+
     def parts(self) -> Iterator[_Part]:
-        for level in self._levels():
-            events = load(self.table, sorted({c for query in level for c in _classes(query.query.pattern)}))
+        for number, level in enumerate(self._levels()):
+            classes = sorted({c for query in level for c in _classes(query.query.pattern)})
+            events = load(self.table, classes, self.order if number == 0 else ())
             evaluation = Evaluation(EventColumns(events, self.declares or None))
             yield _Part(self, events, evaluation, self._answers(level, events, evaluation))
 
@@ -182,23 +207,23 @@ class _Run:
         name = checked.query.id
         consumed = self.consumed.setdefault(name, {})
         if name not in self.referred:
-            for found in evaluation.matches(checked, self.range, consumed, self.limit[name]):
+            for found in evaluation.matches(checked, self.range, consumed, self.limit[name], self.keeps_state):
                 yield self._numbered(name, found)
             return
         # Others read these matches as events, whenever they were detected; what is consumed comes with the state.
         within = self.range if checked.query.consume != "none" else Range(None, None)
-        held = list(evaluation.matches(checked, within, consumed, self.limit[name]))
+        held = list(evaluation.matches(checked, within, consumed, self.limit[name], self.keeps_state))
         self._refer(checked, events, evaluation, held)
         for found in held:
             yield self._numbered(name, found.within(self.range))
 
     def _numbered(self, name: str, found: Found) -> Answers:
         flat = found.flat
-        fields = {field: pa.array(vector.texts(), pa.string()) for field, vector in found.fields.items()}
+        fields = field_texts(self.checked[name], found.fields) if found.fields else None
         query = np.full(flat.count, self.number[name], np.int32)
         return Answers(
             query, offsets=flat.offsets, slot=flat.element, member=flat.member, detection=found.detection,
-            fields=fields or None,
+            fields=fields,
         )  # fmt: skip
 
     def _refer(self, checked: CheckedQuery, events: Events, evaluation: Evaluation, found: Sequence[Found]) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cep_core.errors import EventError
+from cep_core.errors import EventError, QueryError
 from cep_core.language import algebra as q
 from cep_core.language import parse
 from tests.naive_answers import Answer, answers_of, split_where
@@ -86,6 +86,9 @@ def evaluate_with_state(
     events = list(events)
     types = _types(events, schema)
     known = _primitives(events, schema)
+    # > A query id equal to a class name [is an error]
+    if both := parsed.keys() & ({event.event_class for event in known} | set(schema or ())):
+        raise QueryError(f"ids that are classes: {sorted(both)}")
     state = state or State()
     after = State(dict(state.used), dict(state.older), dict(state.matches))
     matches: list[Match] = []
@@ -187,7 +190,7 @@ def _run(
                 alike = [answer for answer in alike if _inside(_detection(query, [answer]), start, end)]
                 alike = _unconsumed(query, (query.id, partition), alike, after)
             for chosen in _selected(query, alike):
-                match = _match(query, chosen, scope_types)
+                match = _match(query, chosen, scope_types, start, end)
                 event = _composite(query, match, partition, key, chosen, scope_types, ids)
                 composite.append(event)
                 _consume(query, (query.id, partition), chosen, completing, after)
@@ -320,7 +323,13 @@ def _trailing_group(query: q.Query) -> bool:
     return isinstance(positive[-1], q.Element) and isinstance(positive[-1].quantity, q.Group)
 
 
-def _match(query: q.Query, answer: Answer, types: dict[tuple[str, str], str]) -> Match:
+def _match(
+    query: q.Query, answer: Answer, types: dict[tuple[str, str], str], start: int | None, end: int | None
+) -> Match:
+    """The fields are written out only of a match in the range: one that does not fit 64 bits is refused then."""
+    detection = _detection(query, [answer])
+    scope = _return_scope(query, answer, types)
+    returned = query.returns if _inside(detection, start, end) else ()
     names = {element.position: element.name for element in elements_of(query.pattern)}
     return Match(
         query_id=query.id,
@@ -328,8 +337,8 @@ def _match(query: q.Query, answer: Answer, types: dict[tuple[str, str], str]) ->
         # > Its start_ts and end_ts are those extremes
         start_ts=min(member.start for member in answer.members),
         end_ts=max(member.end for member in answer.members),
-        detection_ts=_detection(query, [answer]),
-        fields={name: text(value(e, _return_scope(query, answer, types))) for e, name in query.returns},
+        detection_ts=detection,
+        fields={name: text(value(expression, scope)) for expression, name in returned},
     )
 
 

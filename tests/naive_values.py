@@ -1,8 +1,8 @@
 """Values as the language contract wants them: plain Python, one rule after the other, no code of the engine.
 
 Enters: values of attributes and constants (None, bool, int, float, str, `Moment`). Leaves: values.
-Always holds: NaN never leaves (it is NULL, as is division by zero); integers are exact and stay within 64 bits, or the
-evaluation is refused. NULL is None here.
+Always holds: NaN never leaves (it is NULL, as is division by zero); whole numbers are exact, however large; only one
+that a match returns must fit 64 bits, or the run is refused. NULL is None here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INT64 = range(-(2**63), 2**63)
@@ -31,7 +31,7 @@ Value = None | bool | int | float | str | Moment
 
 
 class Overflow(Exception):
-    """An integer outside 64 bits."""
+    """A whole number outside 64 bits in RETURN."""
 
 
 def plain(value: object) -> Value:
@@ -41,8 +41,6 @@ def plain(value: object) -> Value:
         return None
     if isinstance(value, datetime):
         return Moment(moment_us(value))
-    if isinstance(value, int) and not isinstance(value, bool) and value not in INT64:
-        raise Overflow(f"{value} does not fit 64 bits")
     assert value is None or isinstance(value, bool | int | float | str | Moment), value
     return value
 
@@ -63,6 +61,8 @@ def text(value: Value) -> str | None:
         case bool():
             return "true" if value else "false"
         case int():
+            if value not in INT64:
+                raise Overflow(f"{value} does not fit 64 bits")
             return str(value)
         case float():
             return repr(value)
@@ -80,6 +80,7 @@ def compare(operator: str, left: Value, right: Value) -> bool:
         right = Moment(moment_us(datetime.fromisoformat(right)))
     if isinstance(right, Moment) and isinstance(left, str):
         left = Moment(moment_us(datetime.fromisoformat(left)))
+    left, right = _alike(left, right)
     match operator:
         case "=":
             return left == right
@@ -96,10 +97,26 @@ def compare(operator: str, left: Value, right: Value) -> bool:
     raise AssertionError(operator)
 
 
+def _alike(left: Value, right: Value) -> tuple[Value, Value]:
+    """Spark SQL: an int beside a float becomes one."""
+    if isinstance(left, float) and isinstance(right, int):
+        return left, as_float(right)
+    return (as_float(left), right) if isinstance(left, int) and isinstance(right, float) else (left, right)
+
+
+def as_float(value: int | float) -> float:
+    """The nearest float; beyond all of them an infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
     """Spark SQL's arithmetic: int and int give int (but `/` gives float), `%` has the sign of the dividend."""
     if left is None or right is None:
         return None
+    left, right = _alike(left, right)
     assert isinstance(left, int | float)
     assert isinstance(right, int | float)
     match operator:
@@ -110,7 +127,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
         case "*":
             return plain(left * right)
         case "/":
-            return None if right == 0 else plain(float(left) / float(right))
+            return None if right == 0 else plain(as_float(left) / as_float(right))
         case "%":
             if right == 0:
                 return None
@@ -126,10 +143,11 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
         known = [argument for argument in arguments if argument is not None]
         if not known:
             return None
-        chosen = known[0]
-        if name != "coalesce":
-            chosen = min(known) if name == "least" else max(known)
-        return float(chosen) if gives_float else chosen  # type: ignore[arg-type]
+        if gives_float:
+            known = [as_float(argument) for argument in known]  # type: ignore[arg-type]
+        if name == "coalesce":
+            return known[0]
+        return min(known) if name == "least" else max(known)
     if any(argument is None for argument in arguments):
         return None
     match name, arguments:
@@ -141,10 +159,10 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
             return _round(x, digits)
         case "floor" | "ceil", [int(x) | float(x)]:
             if math.isinf(x):
-                raise Overflow(f"{name} of {x} does not fit 64 bits")
+                return None  # there is no such whole number
             return plain(math.floor(x) if name == "floor" else math.ceil(x))
         case "sqrt", [x]:
-            return None if x < 0 else math.sqrt(x)  # type: ignore[operator, arg-type]
+            return None if x < 0 else math.sqrt(as_float(x))  # type: ignore[operator, arg-type]
         case "lower", [str(x)]:
             return x.lower()
         case "upper", [str(x)]:
@@ -158,10 +176,12 @@ def call(name: str, arguments: list[Value], gives_float: bool) -> Value:
         case "dayofweek", [Moment() as moment]:
             return moment.date().isoweekday() % 7 + 1  # Sunday is 1
         case "distance", [x1, y1, x2, y2]:
-            dx, dy = float(x2) - float(x1), float(y2) - float(y1)  # type: ignore[arg-type]
+            dx, dy = as_float(x2) - as_float(x1), as_float(y2) - as_float(y1)  # type: ignore[arg-type]
             return plain(math.sqrt(dx * dx + dy * dy))
         case "haversine", [lat1, lon1, lat2, lon2]:
-            degrees = (float(angle) for angle in (lat1, lon1, lat2, lon2))  # type: ignore[arg-type]
+            if any(math.isinf(angle) for angle in arguments):  # type: ignore[arg-type]
+                return None
+            degrees = (as_float(angle) for angle in (lat1, lon1, lat2, lon2))  # type: ignore[arg-type]
             a, b, c, d = (math.radians(angle) for angle in degrees)
             h = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
             return plain(2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h))))
@@ -175,9 +195,10 @@ def _round(x: Value, digits: int) -> Value:
         return x
     if isinstance(x, int) and digits >= 0:
         return x
-    unit = Decimal(1).scaleb(-digits)
-    rounded = (Decimal(repr(x)) / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit
-    return plain(int(rounded)) if isinstance(x, int) else float(rounded) + 0.0  # Spark has no -0.0 here
+    with localcontext(prec=2000):
+        unit = Decimal(1).scaleb(-digits)
+        rounded = (Decimal(repr(x)) / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit
+    return int(rounded) if isinstance(x, int) else float(rounded) + 0.0  # Spark has no -0.0 here
 
 
 def like(value: Value, pattern: str) -> bool:
@@ -207,8 +228,8 @@ def aggregate(function: str, values: list[Value]) -> Value:
         return None
     match function:
         case "sum" | "avg":
-            total: Value = known[0]
-            for value in known[1:]:
+            total: Value = 0  # Spark SQL: of -0.0 alone the sum is 0.0
+            for value in known:
                 total = arithmetic("+", total, value)
             return total if function == "sum" else arithmetic("/", total, len(known))
         case "min":

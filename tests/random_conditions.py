@@ -91,7 +91,10 @@ def _atom(rng: Random, named: list[Named]) -> q.Condition | None:
     if mine is None:
         return None
     beside = _beside(rng, one, others, kind)
-    if rng.random() < 0.22:
+    if kind == "float" and rng.random() < 0.12:
+        place = (mine, q.Constant(9.5), rng.choice(beside) if beside else q.Constant(48.0), q.Constant(9.5))
+        return q.Compare(rng.choice(RANGES), q.Call("haversine", place), q.Constant(rng.choice((0.1, 60_000, 2e5))))
+    if rng.random() < 0.4:
         mine = wrapped(rng, mine, kind, beside)
     return _compared(rng, mine, kind, beside)
 
@@ -171,7 +174,7 @@ def _forall(rng: Random, one: Named, others: list[Named]) -> q.Condition:
     beside = [value for value in (*singles, aggregate(rng, one, kind)) if value is not None]
     beside += [q.Attribute(o.variable, rng.choice(o.of(kind)), q.Index("i", 0)) for o in several]
     there = q.Attribute(one.variable, name, q.Index("i", rng.choice((1, 1, 1, -1, 2))))
-    if rng.random() < 0.2:
+    if rng.random() < 0.35:
         here = wrapped(rng, here, kind, beside)
     body: q.Condition = q.Compare(rng.choice(MORE_EQUAL), here, there)
     if rng.random() < 0.5:

@@ -5,6 +5,7 @@ Enters: the queries of a case, its events, what the classes declare, its range. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -57,6 +58,11 @@ def features_of(
             if is_dataclass(node) and not isinstance(node, q.Element | q.Equivalence | q.Query | q.At):
                 found.add(type(node).__name__.lower())
         found |= _edges(query.pattern)
+    values = [value for event in events for value in event["attributes"].values()]
+    found |= {"large"} if any(type(value) is int and abs(value) >= 2**62 for value in values) else set()
+    floats = [value for value in values if isinstance(value, float)]
+    found |= {"infinite"} if any(map(math.isinf, floats)) else set()
+    found |= {"signed_zero"} if any(value == 0 and math.copysign(1, value) < 0 for value in floats) else set()
     found |= {"interval"} if any(e["start_ts"] != e["end_ts"] for e in events) else set()
     found |= {"undeclared"} if any(len(attributes) < most for attributes in schema.values()) else set()
     found |= {"range"} if start is not None or end is not None else set()

@@ -117,7 +117,7 @@ def _outermost(makes: Makes) -> q.Pattern:
     if choice < 0.82:
         return _or(makes)
     if choice < 0.90:
-        return _window(makes)
+        return _window(makes, most=4)  # beside others the naive meaning would try too many
     if choice < 0.95:
         return _after(makes)
     return _one(makes)
@@ -203,8 +203,8 @@ def _or(makes: Makes) -> q.Or:
 def _classes(makes: Makes, plain: bool = False) -> tuple[str, ...]:
     pool = sorted(makes.plain if plain else makes.declared)
     referred = [name for name in pool if name.startswith("q")]
-    if makes.rng.random() < 0.18 and len(pool) > 1:
-        return tuple(makes.rng.sample(pool, 2))
+    if makes.rng.random() < 0.22 and len(pool) > 1:
+        return tuple(makes.rng.sample(pool, makes.rng.choice((2, 2, 2, len(pool)))))
     return (makes.rng.choice(referred if referred and makes.rng.random() < 0.3 else pool),)
 
 
@@ -231,8 +231,8 @@ def _group(makes: Makes) -> q.Element:
     return _element(makes, "group", bounds)
 
 
-def _window(makes: Makes) -> q.Element:
-    size = makes.rng.choice((2, 2, 3))
+def _window(makes: Makes, most: int = 3) -> q.Element:
+    size = min(most, makes.rng.choice((1, *(2,) * 10, *(3,) * 5, 4)))
     made = _element(makes, "window", q.Window(size), size)
     shared = [a for a in ("x", "y", "s") if all(a in makes.declared[c] for c in made.classes)]
     if shared and makes.rng.random() < 0.3:

@@ -81,6 +81,8 @@ def aggregate(rng: Random, one: Named, kind: str) -> q.Expression | None:
 
 def wrapped(rng: Random, mine: q.Expression, kind: str, others: list[q.Expression]) -> q.Expression:
     """A function of the value and, at times, of values of the same type of other elements; of the same type again."""
+    if rng.random() < 0.25:
+        mine = wrapped(rng, mine, kind, others)
     other = rng.choice(others) if others and rng.random() < 0.7 else constant(rng, kind)
     both: list[q.Expression] = [q.Call("coalesce", (mine, other)), q.Call("coalesce", (other, mine))]
     if kind == "timestamp":  # a function takes no text for a moment
@@ -106,6 +108,8 @@ def wrapped(rng: Random, mine: q.Expression, kind: str, others: list[q.Expressio
     ]
     if kind == "int":
         sums += [q.Call(rng.choice(("floor", "ceil")), (q.Arithmetic("/", mine, other),))]
+        sums += [q.Call("round", (mine, q.Constant(-1))), q.Call("floor", (q.Arithmetic("*", mine, q.Constant(1.5)),))]
+        sums += [q.Arithmetic("*", mine, other), q.Arithmetic("+", mine, other), q.Arithmetic("%", other, mine)]
     else:
         sums += [q.Arithmetic("/", mine, other), q.Call("sqrt", (mine,)), q.Call("round", (mine, q.Constant(1)))]
         sums += [q.Call("distance", (mine, q.Constant(0), other, q.Constant(1)))]
@@ -131,8 +135,9 @@ def random_returns(rng: Random, named: list[Named], merged: bool) -> tuple[tuple
     """RETURN: each name has always the same type, so that queries over queries can ask for it."""
     found: list[tuple[q.Expression, str]] = []
     positive = [one for one in named if one.kind not in ("negated", "timer")]
+    timers = [one for one in named if one.kind == "timer" and not merged]
     for name in rng.sample(RETURNED, rng.randint(1, 4)) if positive else ():
-        expression = _returned(rng, positive, KINDS[name], merged)
+        expression = _returned(rng, positive + (timers if KINDS[name] == "timestamp" else []), KINDS[name], merged)
         if expression is not None:
             found.append((expression, name))
     return tuple(found)
@@ -144,7 +149,7 @@ def _returned(rng: Random, positive: list[Named], kind: str, merged: bool) -> q.
         return None
     mine = values.pop(rng.randrange(len(values)))
     found = wrapped(rng, mine, kind, values) if rng.random() < 0.3 else mine
-    return mine if isinstance(found, q.Minus) and kind == "float" else found
+    return found
 
 
 def _of_one(rng: Random, one: Named, kind: str, merged: bool) -> q.Expression | None:

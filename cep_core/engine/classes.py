@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from cep_core.engine.text import hash_one, same, span, text, where
+from cep_core.engine.text import U64, hash_one, same, span, text, where, word
 from cep_core.errors import EventError
 
 _EMPTY = np.int32(-1)
+_CACHE = 1 << 12
+_SPREAD = U64(0x9E3779B97F4A7C15)
 
 
 def class_codes(
@@ -77,8 +79,19 @@ def encode(column: Any, names: Any, table: Any, codes: Any, rows: Any) -> Any:
     """Writes codes int32[n] and rows int64[n] of the rows whose class is among the names; returns how many."""
     mask = len(table) - 1
     kept = 0
+    limit = column[1] + column[3]
+    known, code_of = np.zeros(_CACHE, np.uint64), np.full(_CACHE, _EMPTY, np.int32)  # short names met lately
     for row in range(len(codes)):
         address, size = span(column, row)
+        if 0 < size < 8:
+            short = word(address, size, limit)
+            near = np.int64((short * _SPREAD) >> U64(64 - 12))
+            if known[near] == short:
+                codes[kept] = code_of[near]
+                rows[kept] = row
+                kept += code_of[near] >= 0
+                continue
+            known[near], code_of[near] = short, _EMPTY
         place = np.int64(hash_one(address, size)) & mask
         while True:
             code = table[place]
@@ -89,6 +102,8 @@ def encode(column: Any, names: Any, table: Any, codes: Any, rows: Any) -> Any:
                 codes[kept] = code
                 rows[kept] = row
                 kept += 1
+                if 0 < size < 8:
+                    code_of[near] = code
                 break
             place = (place + 1) & mask
     return kept

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from cep_core.engine.load import Events
 from cep_core.engine.values import Vector, compare, compute, constant, from_arrow, likes, null
+from cep_core.engine.whole import narrow
 from cep_core.language.algebra import (
     All,
     Arithmetic,
@@ -32,6 +33,7 @@ from cep_core.language.algebra import (
 )
 
 _TIMES = {"ts": "end", "end_ts": "end", "start_ts": "start"}
+LARGE = "__large_"  # before an attribute's name: a column with its values as text, where one left 64 bits
 
 
 class EventColumns:
@@ -41,6 +43,7 @@ class EventColumns:
         self.events = events
         self._declares = declares
         self._vectors: dict[str, Vector] = {}
+        self._declared: dict[str, np.ndarray | None] = {}
         self._values: dict[Expression, Vector] = {}
         self._masks: dict[Condition, np.ndarray] = {}
         self.names = set(
@@ -65,16 +68,18 @@ class EventColumns:
             return from_arrow(events.event_id, name)
         if name not in self.names:
             return null("string", events.count)
-        return from_arrow(events.attribute(name), name)
+        own = from_arrow(events.attribute(name), name)
+        return own if LARGE + name not in self.names else _with_large(own, events.attribute(LARGE + name))
 
     def declared(self, name: str) -> np.ndarray | None:
         """bool[n]: whether each event's class declares the attribute; None where all do."""
         if self._declares is None or name in _TIMES or name in ("event_class", "event_id"):
             return None
-        known = self._declares
-        classes = self.events.classes
-        has = np.asarray([c not in known or name in known[c] for c in classes], bool)
-        return None if has.all() else has[self.events.cls]
+        if name not in self._declared:
+            known = self._declares
+            has = np.asarray([c not in known or name in known[c] for c in self.events.classes], bool)
+            self._declared[name] = None if has.all() else has[self.events.cls]
+        return self._declared[name]
 
     def value(self, expression: Expression) -> Vector:
         """An expression whose attributes all belong to the one event (their variables do not matter)."""
@@ -131,6 +136,14 @@ class EventColumns:
             case IsNull(operand=operand, negated=negated):
                 return self.value(operand).valid == negated
         raise AssertionError(f"not a condition over one event: {atom}")
+
+
+def _with_large(own: Vector, texts: pa.Array) -> Vector:
+    """The values of matches with a field that left 64 bits."""
+    data, valid = own.data.astype(object), own.valid.copy()
+    for row in np.flatnonzero(np.asarray(texts.is_valid())).tolist():
+        data[row], valid[row] = int(texts[row].as_py()), True
+    return Vector("int", narrow(data), valid)
 
 
 def attributes(node: Expression | Condition) -> list[Attribute]:

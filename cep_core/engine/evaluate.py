@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.engine.conditions import EventColumns
+from cep_core.engine.held import Held
 from cep_core.engine.keys import key_codes
 from cep_core.engine.lists import Candidates
 from cep_core.engine.matcher import Chunk, Taken, chunks
@@ -27,9 +28,11 @@ from cep_core.engine.returns import Flat, returned
 from cep_core.engine.select import Answer, Consumed, Key, Lasting, select
 from cep_core.engine.task import Task, build
 from cep_core.engine.values import Vector, compare, constant
+from cep_core.engine.whole import is_large
 from cep_core.language.algebra import Element, Pattern, Timer, TimerAfter
 from cep_core.language.checked import CheckedQuery
 
+ROOM = 1 << 16  # matches that are selected before they go on
 DETECTION = "__detection_us"  # a column of events that are matches: when they were detected
 _LOWEST = -(2**63)
 
@@ -79,6 +82,18 @@ class Keyed:
     store: Ordered
     candidates: Candidates
     names: Callable[[], list[str]]
+    spare: np.ndarray | None = None
+
+    def marks(self) -> np.ndarray:
+        """int64[m], all 0: what CONSUME used marks. One array serves all queries, each clears what it marked: fresh
+        pages for every query would cost more than its search."""
+        taken, self.spare = self.spare, None
+        return np.zeros(self.store.count, np.int64) if taken is None else taken
+
+    def give_back(self, marks: np.ndarray, places: np.ndarray) -> None:
+        """After a search whose events are all among these places."""
+        marks[places] = 0
+        self.spare = marks
 
     @cached_property
     def number_of(self) -> dict[str, int]:
@@ -103,9 +118,9 @@ class Evaluation:
         self._keyed: dict[Any, Keyed] = {}
 
     def matches(
-        self, checked: CheckedQuery, within: Range, consumed: dict[str, Consumed], limit: int
+        self, checked: CheckedQuery, within: Range, consumed: dict[str, Consumed], limit: int, note: bool
     ) -> Iterator[Found]:
-        """consumed: partition -> what it consumed; is brought up to date."""
+        """consumed: partition -> what it consumed; is brought up to date where `note` asks for it."""
         keyed = self.keyed(checked)
         task = build(checked, keyed.candidates, self.columns)
         detected = self._detected()
@@ -116,7 +131,10 @@ class Evaluation:
             return
         for chunk in found:
             yield self._found(checked, task, chunk)
-        self._consumed(checked, task, keyed, taken, consumed)
+        if note:
+            self._consumed(checked, task, keyed, taken, consumed, within.end)
+        if len(taken.used):
+            keyed.give_back(taken.used, task.ctx["lists_place"])
 
     # ------------------------------------------------------------ stores
 
@@ -168,7 +186,7 @@ class Evaluation:
     def _taken(self, checked: CheckedQuery, task: Task, keyed: Keyed, consumed: dict[str, Consumed]) -> Taken:
         consume = "none" if task.post else checked.query.consume
         store = keyed.store
-        used = np.zeros(store.count if consume == "used" else 0, np.int64)
+        used = keyed.marks() if consume == "used" else np.zeros(0, np.int64)
         older = store.offsets[:-1].copy() if consume == "older" else np.zeros(0, np.int64)
         if not consumed or consume == "none":
             return Taken(used, older)
@@ -190,13 +208,16 @@ class Evaluation:
         return Taken(used, older)
 
     def _consumed(
-        self, checked: CheckedQuery, task: Task, keyed: Keyed, taken: Taken, consumed: dict[str, Consumed]
-    ) -> None:
-        """Notes what the run has consumed."""
+        self, checked: CheckedQuery, task: Task, keyed: Keyed, taken: Taken, consumed: dict[str, Consumed],
+        end_us: int | None,
+    ) -> None:  # fmt: skip
+        """Notes what the run has consumed, of used events those that an answer after its end can still reach."""
         store = keyed.store
         if checked.query.consume == "used":
             places = np.unique(task.ctx["lists_place"])
             places = places[taken.used[places] > 1]
+            if end_us is not None and checked.query.within_us is not None:
+                places = places[store.end[places] >= end_us - checked.query.within_us]
             parts = np.searchsorted(store.offsets, places, side="right") - 1
             ids = self.events.event_id.take(pa.array(store.row[places])).to_pylist()
             names = keyed.names() if len(places) else []
@@ -254,49 +275,35 @@ class Evaluation:
         self, checked: CheckedQuery, task: Task, keyed: Keyed, found: Iterator[Chunk], within: Range,
         consumed: dict[str, Consumed], detected: np.ndarray | None,
     ) -> Iterator[Found]:  # fmt: skip
-        """SELECT and CONSUME of answers whose completing member is known only now, partition by partition."""
-        by_part: dict[int, list[Answer]] = {}
-        for chunk in found:
-            for answer in _answers(chunk, task, keyed):
-                first = next(e for events in answer.events.values() for e in events if isinstance(e, int))
-                by_part.setdefault(int(task.ctx["store_part"][first]), []).append(answer)
-        offsets, element, member, detection = [0], [], [], []
-        empty: dict[int, list[bool]] = {position: [] for position in _groupings(task)}
-        for part in sorted(by_part):
-            name = keyed.names()[part]
-            taken = None if checked.query.consume == "none" else consumed.setdefault(name, Consumed())
-            own = by_part[part]
-            if taken is not None:  # only matches that are detected in the range consume
+        """SELECT and CONSUME of answers whose completing member is known only now: by partition, then by completing
+        member. All answers are held as numbers, those of one completing member as values."""
+        held = Held(list(found), task, keyed)
+        keys = Keys(self, keyed)
+        made = _Made({position: [] for position in _groupings(task)})
+        for part, rows in held.groups():
+            own = [held.answer(row) for row in rows]
+            taken = None
+            if checked.query.consume != "none":  # only matches that are detected in the range consume
+                taken = consumed.setdefault(keyed.names()[part], Consumed())
                 kept = within.holds(np.asarray([answer.end for answer in own], np.int64))
                 own = [answer for answer, keep in zip(own, kept.tolist(), strict=True) if keep]
-            for chosen in select(checked.query, own, self._keys(keyed), taken):
-                bound = _united(chosen, self._keys(keyed).key)
-                rows = [e for events in bound.values() for e in events if isinstance(e, int)]
+            for chosen in select(checked.query, own, keys, taken):
+                bound = _united(chosen, keys.key)
+                places = [e for events in bound.values() for e in events if isinstance(e, int)]
                 when = _detection(checked, chosen)
                 if detected is not None:
-                    when = max([when, *detected[keyed.store.row[rows]].tolist()])
-                for position, events in sorted(bound.items()):
-                    for event in events:
-                        element.append(position - 1)
-                        member.append(
-                            int(keyed.store.row[event])
-                            if isinstance(event, int)
-                            else self.events.count + self._timer(event[0])
-                        )
-                offsets.append(len(member))
-                detection.append(when)
-                for position, bound_there in empty.items():
-                    bound_there.append(position in bound)
-        if not detection:
-            return
-        every = self._with_fields(
-            checked, np.asarray(offsets, np.int64), np.asarray(element, np.int32), np.asarray(member, np.int32),
-            np.asarray(detection, np.int64), {position: np.asarray(own, bool) for position, own in empty.items()},
-        )  # fmt: skip
-        yield every.within(within)
+                    when = max([when, *detected[keyed.store.row[places]].tolist()])
+                made.add(bound, when, lambda event: self._member(keyed, event))
+                if len(made.detection) == ROOM:
+                    yield self._with_fields(checked, *made.taken()).within(within)
+        if made.detection:
+            yield self._with_fields(checked, *made.taken()).within(within)
 
-    def _keys(self, keyed: Keyed) -> Keys:
-        return Keys(self, keyed)
+    def _member(self, keyed: Keyed, event: Any) -> int:
+        """A place or a timer as a match has it: a row, or from their count on a timer."""
+        if isinstance(event, int):
+            return int(keyed.store.row[event])
+        return self.events.count + self._timer(event[0])
 
 
 @dataclass(frozen=True)
@@ -324,6 +331,37 @@ class Keys:
         return int(self.keyed.store.end[event])
 
 
+@dataclass
+class _Made:
+    """Matches while they are made, flat; empty: position of a group -> which of them bind it."""
+
+    empty: dict[int, list[bool]]
+    offsets: list[int] = field(default_factory=lambda: [0])
+    element: list[int] = field(default_factory=list)
+    member: list[int] = field(default_factory=list)
+    detection: list[int] = field(default_factory=list)
+
+    def add(self, bound: dict[int, tuple[Any, ...]], detection: int, member_of: Callable[[Any], int]) -> None:
+        for position, events in sorted(bound.items()):
+            self.element.extend([position - 1] * len(events))
+            self.member.extend(map(member_of, events))
+        self.offsets.append(len(self.member))
+        self.detection.append(detection)
+        for position, bound_there in self.empty.items():
+            bound_there.append(position in bound)
+
+    def taken(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+        """Offsets, elements, members, detection and what is bound, of all so far; none are left."""
+        empty = {position: np.asarray(own, bool) for position, own in self.empty.items()}
+        found = (
+            np.asarray(self.offsets, np.int64), np.asarray(self.element, np.int32), np.asarray(self.member, np.int32),
+            np.asarray(self.detection, np.int64), empty,
+        )  # fmt: skip
+        self.empty = {position: [] for position in empty}
+        self.offsets, self.element, self.member, self.detection = [0], [], [], []
+        return found
+
+
 def _groupings(task: Task) -> dict[int, set[int]]:
     """Position of a group -> the groupings that have it."""
     found: dict[int, set[int]] = {}
@@ -331,28 +369,6 @@ def _groupings(task: Task) -> dict[int, set[int]]:
         for place in branch.groups:
             found.setdefault(place.element.position, set()).add(number)
     return found
-
-
-def _answers(chunk: Chunk, task: Task, keyed: Keyed) -> Iterator[Answer]:
-    place_of = keyed.place_of
-    for number, branch_number in enumerate(chunk.branch.tolist()):
-        branch = task.branches[branch_number]
-        low, high = int(chunk.offsets[number]), int(chunk.offsets[number + 1])
-        events: dict[int, tuple[Any, ...]] = {place.element.position: () for place in branch.groups}
-        for at in range(low, high):
-            position, member = int(chunk.element[at]) + 1, int(chunk.member[at])
-            event = int(place_of[member]) if member >= 0 else (int(chunk.moment[-1 - member]), position)
-            events[position] = (*events.get(position, ()), event)
-        ordered = Keys(None, keyed)  # type: ignore[arg-type]
-        grouped = [place.element.position for place in branch.groups]
-        slots = sorted({slot.element.position for slot in branch.slots})
-        everybody = [event for own in events.values() for event in own]
-        keys = [ordered.key(event) for event in everybody]
-        yield Answer(
-            branch_number, events, tuple(event for position in slots for event in events[position]),
-            tuple(events[position] for position in grouped),
-            min(key[1] for key in keys), max(key[0] for key in keys), max(keys),
-        )  # fmt: skip
 
 
 def _united(chosen: list[Answer], key: Callable[[Any], Key]) -> dict[int, tuple[Any, ...]]:
@@ -380,6 +396,8 @@ def elements(pattern: Pattern) -> list[Element | Timer]:
 
 def _plain(vector: Vector) -> pa.Array:
     """The vector's values as an Arrow array to be coded: equal values, equal codes."""
+    if is_large(vector.data):
+        return pa.array([str(x) if ok else None for x, ok in zip(vector.data, vector.valid, strict=True)], pa.string())
     return pa.array(vector.data, mask=~vector.valid)
 
 

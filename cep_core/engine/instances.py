@@ -25,7 +25,7 @@ from cep_core.language.algebra import (
     Window,
 )
 from cep_core.language.normal import push_down
-from cep_core.language.variables import bare_variables, children, variables
+from cep_core.language.variables import bare_variables, children, is_flat, variables
 
 Slots = dict[int, list[int]]  # position of an element -> its slots
 _MOST = 64
@@ -124,8 +124,3 @@ def only_slot(instance: Instance, names: Mapping[str, Place]) -> int | None:
         return None
     slots = next(iter(own))
     return next(iter(slots)) if len(slots) == 1 else None
-
-
-def is_flat(node: Condition | Expression) -> bool:
-    """Whether it has attributes and constants only: no aggregate, no duration, no FORALL."""
-    return not isinstance(node, Aggregate | Duration | Forall) and all(map(is_flat, children(node)))

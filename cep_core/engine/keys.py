@@ -16,7 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from cep_core.engine.text import U64, hash_one, mix, same, span, where
+from cep_core.engine.text import U64, hash_one, mix, same, span, where, word
+
+_CACHE = 1 << 12
+_SPREAD = U64(0x9E3779B97F4A7C15)
 
 
 def key_codes(columns: Sequence[pa.Array]) -> np.ndarray:
@@ -129,11 +132,20 @@ def _string_codes(column: Any, missing: Any, out: Any) -> Any:
     first = np.empty(256, np.int64)
     codes = 0
     previous, code = U64(0), np.int32(-1)
+    limit = column[1] + column[3]
+    known, code_of = np.zeros(_CACHE, np.uint64), np.empty(_CACHE, np.int32)  # short strings met lately
     for row in range(len(out)):
         if len(missing) and missing[row]:
             out[row] = -1
             continue
         address, size = span(column, row)
+        short, near = U64(0), np.int64(0)
+        if 0 < size < 8:
+            short = word(address, size, limit)
+            near = np.int64((short * _SPREAD) >> U64(64 - 12))
+            if known[near] == short:
+                out[row] = code_of[near]
+                continue
         mark = hash_one(address, size)
         if code >= 0 and mark == previous:  # rows in runs of one key, as sorted tables have them
             other, other_size = span(column, first[code])
@@ -158,6 +170,8 @@ def _string_codes(column: Any, missing: Any, out: Any) -> Any:
             codes += 1
             if codes == len(marks):
                 marks, first, table = _grown_strings(marks, first, codes)
+        if short:
+            known[near], code_of[near] = short, code
         out[row] = code
     return out
 

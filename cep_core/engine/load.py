@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from cep_core.engine.classes import class_codes
 from cep_core.engine.duplicates import drop_duplicates
-from cep_core.errors import EventError
+from cep_core.errors import EventError, QueryError
 
 RESERVED = ("event_id", "event_class", "start_ts", "end_ts", "ts", "tie")
 
@@ -58,10 +58,13 @@ class Events:
         return without_nan(column(self.table, name, self.rows))
 
 
-def load(events: pa.Table | pd.DataFrame, classes: Sequence[str] | None = None) -> Events:
+def load(
+    events: pa.Table | pd.DataFrame, classes: Sequence[str] | None = None, query_ids: Sequence[str] = ()
+) -> Events:
     """Checks the table and keeps what the classes need (None: all classes, in the order of their names).
 
-    Null ids, classes and times are looked for in the whole table; start after end only in the rows kept.
+    Null ids, classes and times are looked for in the whole table; start after end only in the rows kept. No event may
+    have the id of a query as its class (query_ids; only with classes given): a name has one meaning.
     """
     names = list(events.column_names) if isinstance(events, pa.Table) else [str(name) for name in events.columns]
     _require(names)
@@ -72,7 +75,13 @@ def load(events: pa.Table | pd.DataFrame, classes: Sequence[str] | None = None) 
                 f"column {name!r} is null in {missing} of {len(events)} rows; every event needs one: "
                 f"filter these rows out or fill the column"
             )
-    order, codes, rows = class_codes(column(events, "event_class", None), classes)
+    wanted = None if classes is None else [*classes, *query_ids]
+    order, codes, rows = class_codes(column(events, "event_class", None), wanted)
+    if classes is not None and query_ids:
+        highest = int(codes.max(initial=-1))
+        if highest >= len(classes):
+            raise QueryError(f"query {order[highest]}: its id is also the name of an event class; choose another id")
+        order = order[: len(classes)]
     event_id = _as_text(column(events, "event_id", rows), "event_id")
     unique = drop_duplicates(event_id, rows, lambda name, at: column(events, name, at), names)
     if unique is not None:

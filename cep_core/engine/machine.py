@@ -3,12 +3,13 @@
 Enters: a program (program.py compiles it), the events bound so far, the members of groups. Leaves: whether a condition
 holds.
 Always holds: the meaning is the contract's: a comparison with NULL is false; one that names an undeclared attribute or
-an index out of range is true. NaN, a division by zero and an integer that leaves 64 bits are NULL. Nothing here depends
-on a query's text: one compiled kernel runs every program.
+an index out of range is true. NaN and a division by zero are NULL. Nothing here depends on a query's text: one compiled
+kernel runs every program.
 
-A value is an int64 (ints, times, booleans, codes of strings) or a float64, with a validity. What has no kernel (new
-strings, rounding by decimal digits) is looked up in the memo; what is not there yet is written to its misses, the
-caller computes it and begins the event again.
+A value is an int64 (ints, times, booleans, codes of strings) or a float64, with a validity. A whole number that leaves
+64 bits goes on as a code (validity LARGE). What has no kernel (large numbers, new strings, rounding by decimal digits)
+is looked up in the memo; what is not there yet is written to its misses, the caller computes it and begins the event
+again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from cep_core.engine.tables import (
     bound_end,
     bound_row,
     bound_start,
+    large_float,
+    large_rank,
     members_place,
     members_size,
     memo_floats,
@@ -58,10 +61,11 @@ from cep_core.engine.values import EARTH_METRES
 ) = range(52)  # fmt: skip
 EQ, NE, LT, LE, GT, GE = range(6)
 COUNT, SUM, AVG, MIN, MAX, FIRST, LAST = range(7)
-ARGUMENTS = 3  # of an external function
+MISSING, KNOWN, LARGE = np.int8(0), np.int8(1), np.int8(3)  # validity of a value on the stack
 DEPTH = 64  # of the machine's stack
 
 _HOUR_US = 3_600_000_000
+_LOWEST = np.int64(-(2**63))
 
 
 def _intrinsics() -> tuple[Any, Any]:
@@ -120,49 +124,35 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             if op == LOAD_MASK or op == PICK_MASK:
                 truth = load8(program_data(ctx)[b] + row) != 0
                 continue
-            known[top] = program_valid(ctx)[b] == 0 or load8(program_valid(ctx)[b] + row) != 0
+            known[top] = KNOWN if program_valid(ctx)[b] == 0 else np.int8(load8(program_valid(ctx)[b] + row))
             if op == LOAD_I or op == PICK_I:
                 ints[top] = np.int64(load64(program_data(ctx)[b] + 8 * row))
             else:
                 floats[top] = load_float(program_data(ctx)[b] + 8 * row)
             top += 1
         elif op == TIME:  # a: slot, b: 0 start, 1 end
-            ints[top], known[top] = (bound_end(ctx)[a] if b else bound_start(ctx)[a]), True
+            ints[top], known[top] = (bound_end(ctx)[a] if b else bound_start(ctx)[a]), KNOWN
             top += 1
-        elif op == CONST_I:
-            ints[top], known[top] = program_ints(ctx)[a], True
+        elif op == CONST_I:  # a: constant, b: whether it is the code of a large number
+            ints[top], known[top] = program_ints(ctx)[a], LARGE if b else KNOWN
             top += 1
         elif op == CONST_F:
-            floats[top], known[top] = program_floats(ctx)[a], True
+            floats[top], known[top] = program_floats(ctx)[a], KNOWN
             top += 1
         elif op == NULL:
-            ints[top], floats[top], known[top] = 0, 0.0, False
+            ints[top], floats[top], known[top] = 0, 0.0, MISSING
             top += 1
         elif op == TO_FLOAT:  # the value a places below the top
-            floats[top - 1 - a] = np.float64(ints[top - 1 - a])
+            if known[top - 1 - a] == LARGE:
+                floats[top - 1 - a], known[top - 1 - a] = large_float(ctx)[ints[top - 1 - a]], KNOWN
+            else:
+                floats[top - 1 - a] = np.float64(ints[top - 1 - a])
         elif op <= DIV:
             top -= 1
-            known[top - 1] = known[top - 1] and known[top]
             if op <= MOD_I:
-                x, y = ints[top - 1], ints[top]
-                if op == ADD_I:
-                    z = x + y
-                    known[top - 1] &= ((x ^ z) & (y ^ z)) >= 0
-                elif op == SUB_I:
-                    z = x - y
-                    known[top - 1] &= ((x ^ y) & (x ^ z)) >= 0
-                elif op == MUL_I:
-                    z = x * y
-                    rough = np.float64(ctx) * np.float64(y)
-                    # a product that left 64 bits is far from what it should be
-                    known[top - 1] &= abs(rough - np.float64(z)) < 4.6e18
-                else:
-                    known[top - 1] &= y != 0
-                    z = np.int64(0)
-                    if y != 0:
-                        z = abs(ctx) % abs(y)
-                        z = -z if x < 0 else z
-                ints[top - 1] = z
+                ints[top - 1], known[top - 1] = _whole(
+                    ctx, np.int64(op), ints[top - 1], known[top - 1], ints[top], known[top]
+                )
             else:
                 p, q = floats[top - 1], floats[top]
                 if op == ADD_F:
@@ -178,12 +168,12 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
                 else:
                     p = math.nan if math.isinf(p) else np.fmod(p, q)
                 floats[top - 1] = p
-                known[top - 1] = known[top - 1] and not math.isnan(p)
+                known[top - 1] = MISSING if math.isnan(p) else known[top - 1] & known[top]
         elif op == CMP_I:  # a: comparison
             top -= 2
             truth = False
             if known[top] and known[top + 1]:
-                x, y = ints[top], ints[top + 1]
+                x, y = _alike(ctx, ints[top], known[top], ints[top + 1], known[top + 1])
                 truth = (
                     x == y if a == EQ else x != y if a == NE else x < y if a == LT
                     else x <= y if a == LE else x > y if a == GT else x >= y
@@ -199,10 +189,13 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
                 )  # fmt: skip
         elif op == IS_NULL:  # a: negated
             top -= 1
-            truth = known[top] == (a != 0)
+            truth = (known[top] != MISSING) == (a != 0)
         elif op == IN_I or op == IN_F:  # constants: ints a to b, floats c to d
             found = False
-            if op == IN_I:
+            if op == IN_I and known[top - 1] == LARGE:  # no constant is as large; as a float it may be equal
+                for place in range(c, d):
+                    found |= program_floats(ctx)[place] == large_float(ctx)[ints[top - 1]]
+            elif op == IN_I:
                 for place in range(a, b):
                     found |= program_ints(ctx)[place] == ints[top - 1]
                 for place in range(c, d):
@@ -213,7 +206,7 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             truth = found
         elif op == TEST:  # a: negated, b: the list holds NULL
             top -= 1
-            truth = known[top] and (not b if a and not truth else truth != (a != 0))
+            truth = known[top] != MISSING and (not b if a and not truth else truth != (a != 0))
         elif op == JUMP:
             pc = a
         elif op == JUMP_FALSE:
@@ -233,18 +226,20 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             loops[a] += 1
             pc = b
         elif op == ABS_I:
-            ints[top - 1] = abs(ints[top - 1])
-            known[top - 1] &= ints[top - 1] >= 0
+            ints[top - 1], known[top - 1] = _absolute(ctx, ints[top - 1], known[top - 1])
         elif op == ABS_F:
             floats[top - 1] = abs(floats[top - 1])
         elif op == SQRT:
-            known[top - 1] &= floats[top - 1] >= 0.0
+            known[top - 1] = known[top - 1] if floats[top - 1] >= 0.0 else MISSING
             floats[top - 1] = math.sqrt(floats[top - 1]) if floats[top - 1] >= 0.0 else 0.0
         elif op == FLOOR or op == CEIL:
             p = floats[top - 1]
-            known[top - 1] &= abs(p) < 9.2e18
             if abs(p) < 9.2e18:
                 ints[top - 1] = np.int64(math.floor(p) if op == FLOOR else math.ceil(p))
+            elif math.isinf(p):
+                known[top - 1] = MISSING
+            elif known[top - 1]:
+                ints[top - 1], _, known[top - 1] = _asked(ctx, np.int64(-1 - op), bits_of(p), np.int64(0), np.int64(0))
         elif op == HOUR:
             ints[top - 1] = ints[top - 1] // _HOUR_US % 24
         elif op == DAY:
@@ -259,7 +254,7 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             for place in range(top, top + 3):
                 known[top - 1] &= known[place]
             floats[top - 1] = p
-            known[top - 1] &= not math.isnan(p)
+            known[top - 1] = MISSING if math.isnan(p) else known[top - 1]
         elif op == COALESCE:
             top -= 1
             if not known[top - 1]:
@@ -269,12 +264,12 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             if op == LEAST_F or op == GREATEST_F:
                 better = floats[top] < floats[top - 1] if op == LEAST_F else floats[top] > floats[top - 1]
             else:
-                x, y = ints[top - 1], ints[top]
+                x, y = _alike(ctx, ints[top - 1], known[top - 1], ints[top], known[top])
                 if a:  # strings
                     x, y = program_rank(ctx)[x] if known[top - 1] else 0, program_rank(ctx)[y] if known[top] else 0
                 better = y < x if op == LEAST_I else y > x
             if known[top] and (better or not known[top - 1]):
-                ints[top - 1], floats[top - 1], known[top - 1] = ints[top], floats[top], True
+                ints[top - 1], floats[top - 1], known[top - 1] = ints[top], floats[top], known[top]
         elif op == AGGREGATE_I or op == AGGREGATE_F:  # a: function, b: column, c: group or -1, d: first slot, e: slots
             count: Any = members_size(ctx)[which, c] if c >= 0 else np.int64(code[pc - 1, 5])
             if op == AGGREGATE_I:
@@ -284,23 +279,72 @@ def holds(ctx: Any, which: Any, low: Any, high: Any) -> Any:
             top += 1
         elif op == RANK:
             ints[top - 1] = program_rank(ctx)[ints[top - 1]] if known[top - 1] else 0
-        elif op == EXTERNAL:  # a: function, b: arguments, c: bits say which arguments are floats
+        elif op == EXTERNAL:  # a: function, b: arguments (one or two), c: bits say which arguments are floats
             top -= b
-            ok = True
-            for place in range(b):
-                ok &= known[top + place]
+            ok, large = known[top] != MISSING, np.int64(known[top] == LARGE)
+            first, second = bits_of(floats[top]) if c & 1 else ints[top], np.int64(0)
+            if b == 2:
+                ok, large = ok and known[top + 1] != MISSING, large | (np.int64(known[top + 1] == LARGE) << 1)
+                second = bits_of(floats[top + 1]) if c & 2 else ints[top + 1]
+            known[top] = MISSING
             if ok:
-                ok = _external(ctx, ints, floats, top, a, b, c)
-            known[top] = ok
+                ints[top], floats[top], known[top] = _asked(ctx, a + 1, first, second, large)
             top += 1
     return truth
+
+
+@njit(cache=True)
+def _whole(ctx: Any, op: Any, x: Any, x_known: Any, y: Any, y_known: Any) -> Any:
+    """(value, validity) of an operation on two whole numbers; one that leaves 64 bits is asked for."""
+    if x_known == MISSING or y_known == MISSING or (op == MOD_I and y_known == KNOWN and y == 0):
+        return np.int64(0), MISSING
+    if x_known == KNOWN and y_known == KNOWN:
+        if op == ADD_I:
+            z = x + y
+            if ((x ^ z) & (y ^ z)) >= 0:
+                return z, KNOWN
+        elif op == SUB_I:
+            z = x - y
+            if ((x ^ y) & (x ^ z)) >= 0:
+                return z, KNOWN
+        elif op == MUL_I:
+            z = x * y
+            # a product that left 64 bits is far from what it should be
+            if abs(np.float64(x) * np.float64(y) - np.float64(z)) < 4.6e18:
+                return z, KNOWN
+        else:
+            z = np.int64(0) if y == -1 else x % y
+            return z - y if z != 0 and (x < 0) != (y < 0) else z, KNOWN  # it has the dividend's sign
+    large = np.int64(x_known == LARGE) | (np.int64(y_known == LARGE) << 1)
+    value, _, ok = _asked(ctx, np.int64(-1 - op), x, y, large)
+    return value, ok
+
+
+@njit(cache=True)
+def _absolute(ctx: Any, x: Any, x_known: Any) -> Any:
+    if x_known == MISSING or (x_known == KNOWN and x != _LOWEST):
+        return abs(x), x_known
+    value, _, ok = _asked(ctx, np.int64(-1 - ABS_I), x, np.int64(0), np.int64(x_known == LARGE))
+    return value, ok
+
+
+@njit(cache=True)
+def _alike(ctx: Any, x: Any, x_known: Any, y: Any, y_known: Any) -> Any:
+    """Two numbers that compare as these do: a large one is beyond all others, on its side."""
+    if x_known != LARGE and y_known != LARGE:
+        return x, y
+    return (
+        large_rank(ctx)[x] if x_known == LARGE else np.int64(0),
+        large_rank(ctx)[y] if y_known == LARGE else np.int64(0),
+    )
 
 
 @njit(cache=True)
 def _haversine(lat1: Any, lon1: Any, lat2: Any, lon2: Any) -> Any:
     p1, p2 = math.radians(lat1), math.radians(lat2)
     s, t = math.sin((p2 - p1) / 2), math.sin(math.radians(lon2 - lon1) / 2)
-    return 2 * EARTH_METRES * math.asin(math.sqrt(min(1.0, s**2 + math.cos(p1) * math.cos(p2) * t**2)))
+    h = s**2 + math.cos(p1) * math.cos(p2) * t**2
+    return math.nan if math.isnan(h) else 2 * EARTH_METRES * math.asin(math.sqrt(min(1.0, h)))
 
 
 @njit(cache=True)
@@ -314,31 +358,35 @@ def _member_row(ctx: Any, which: Any, group: Any, first: Any, index: Any) -> Any
 
 @njit(cache=True)
 def _aggregate_ints(ctx: Any, which: Any, function: Any, column: Any, group: Any, first: Any, count: Any) -> Any:
-    """(value, average, known). An average is a float."""
+    """(value, average, validity). An average is a float."""
     if function == COUNT:
-        return count, 0.0, True
-    total: Any = np.int64(0)
-    rough, seen = 0.0, 0
+        return count, 0.0, KNOWN
+    total, total_known = np.int64(0), KNOWN
+    seen = 0
     declared, valid, data = program_declared(ctx)[column], program_valid(ctx)[column], program_data(ctx)[column]
     for index in range(count):
         row = _member_row(ctx, which, group, first, index)
-        if (declared and not load8(declared + row)) or (valid and not load8(valid + row)):
+        if declared and not load8(declared + row):
+            continue
+        known = KNOWN if valid == 0 else np.int8(load8(valid + row))
+        if known == MISSING:
             continue
         value = np.int64(load64(data + 8 * row))
         seen += 1
         if function == SUM or function == AVG:
-            total += value
-            rough += np.float64(value)
+            total, total_known = _whole(ctx, np.int64(ADD_I), total, total_known, value, known)
         elif seen == 1 or function == LAST:
-            total = value
+            total, total_known = value, known
         elif function != FIRST:
-            total = min(value, total) if function == MIN else max(value, total)
-    if function == SUM or function == AVG:
-        left = abs(rough - np.float64(total)) >= 4.6e18  # the sum left 64 bits
-        if function == AVG:
-            return total, (rough if left else np.float64(total)) / max(seen, 1), seen > 0
-        return total, 0.0, seen > 0 and not left
-    return total, 0.0, seen > 0
+            x, y = _alike(ctx, value, known, total, total_known)
+            if (x < y) if function == MIN else (x > y):
+                total, total_known = value, known
+    if seen == 0:
+        return total, 0.0, MISSING
+    if function == AVG:
+        whole = large_float(ctx)[total] if total_known == LARGE else np.float64(total)
+        return total, whole / seen, KNOWN if total_known != MISSING else MISSING
+    return total, 0.0, total_known
 
 
 @njit(cache=True)
@@ -361,41 +409,29 @@ def _aggregate_floats(ctx: Any, which: Any, function: Any, column: Any, group: A
             total = max(total, value)
     if function == AVG and seen:
         total /= seen
-    return total, seen > 0 and not math.isnan(total)
+    return total, KNOWN if seen > 0 and not math.isnan(total) else MISSING
 
 
 @njit(cache=True)
-def _external(ctx: Any, ints: Any, floats: Any, top: Any, function: Any, arguments: Any, as_floats: Any) -> Any:
-    """Puts the result on the stack and says whether it is not NULL; an unknown one is written to the misses."""
-    first, second, third = np.int64(0), np.int64(0), np.int64(0)
-    for place in range(arguments):
-        value: Any = ints[top + place]
-        if (as_floats >> place) & 1:
-            value = bits_of(floats[top + place])
-        if place == 0:
-            first = value
-        elif place == 1:
-            second = value
-        else:
-            third = value
+def _asked(ctx: Any, function: Any, first: Any, second: Any, large: Any) -> Any:
+    """(int, float, validity) of what has no kernel; an unknown one is written to the misses. function: an external one
+    + 1, or -1 - operation."""
     mask = np.int64(len(memo_keys(ctx)) - 1)
-    place = place_of(function + 1, first, second, third) & mask
+    place = place_of(function, first, second, large) & mask
     while memo_keys(ctx)[place, 0]:
         keys = memo_keys(ctx)[place]
-        if keys[0] == function + 1 and keys[1] == first and keys[2] == second and keys[3] == third:
-            ints[top], floats[top] = memo_ints(ctx)[place], memo_floats(ctx)[place]
-            return memo_known(ctx)[place] != 0
+        if keys[0] == function and keys[1] == first and keys[2] == second and keys[3] == large:
+            return memo_ints(ctx)[place], memo_floats(ctx)[place], memo_known(ctx)[place]
         place = (place + 1) & mask
     count = memo_missed(ctx)[0]
     memo_missed(ctx)[0] = count + 1
     if count < len(memo_misses(ctx)):
-        memo_misses(ctx)[count, 0] = function + 1
-        memo_misses(ctx)[count, 1], memo_misses(ctx)[count, 2], memo_misses(ctx)[count, 3] = first, second, third
-    ints[top], floats[top] = 0, 0.0
-    return False
+        memo_misses(ctx)[count, 0] = function
+        memo_misses(ctx)[count, 1], memo_misses(ctx)[count, 2], memo_misses(ctx)[count, 3] = first, second, large
+    return np.int64(0), 0.0, MISSING
 
 
 @njit(cache=True)
-def place_of(function: Any, first: Any, second: Any, third: Any) -> Any:
+def place_of(function: Any, first: Any, second: Any, large: Any) -> Any:
     """Where the memo begins to look for a result."""
-    return np.int64(mix(np.uint64(first) ^ mix(np.uint64(second) ^ mix(np.uint64(third) ^ np.uint64(function)))))
+    return np.int64(mix(np.uint64(first) ^ mix(np.uint64(second) ^ mix(np.uint64(large) ^ np.uint64(function)))))

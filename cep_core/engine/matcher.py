@@ -15,9 +15,9 @@ import numpy as np
 
 from cep_core.engine import tables as t
 from cep_core.engine.machine import DEPTH
-from cep_core.engine.program import new_memo
 from cep_core.engine.search import search
 from cep_core.engine.task import Task
+from cep_core.engine.vocabulary import new_memo
 from cep_core.errors import LimitError
 
 ROOM, MOST_ROOM = 1 << 10, 1 << 18
@@ -59,7 +59,7 @@ def chunks(
     window = t.NO_WINDOW if query.within_us is None else query.within_us
     low = -_FAR if low_us is None or task.post else low_us
     high = _FAR if high_us is None or task.post else high_us
-    restarts = task.mode != t.ALL or bool(task.vocabulary.externals)
+    restarts = task.mode != t.ALL or task.vocabulary.asks
     ctx = task.ctx
     _narrow(task, low, high, window if postponed else 0, detected is not None)
     _begin(task, taken)
@@ -76,6 +76,7 @@ def chunks(
     while True:
         status = search(ctx.address)
         if status == t.MISSED:
+            assert restarts, "asked for what was not foreseen"
             task.vocabulary.answer(ctx)
             continue
         if state[t.WRITTEN]:
@@ -116,15 +117,16 @@ def _begin(task: Task, taken: Taken) -> None:
     slots, deep = ctx["shape_kind"].shape[1], ctx["plans_order"].shape[1]
     first = ctx["lists_first"][:-1]
     elements = int(ctx["shape_emit"][:, 2].max(initial=0)) + 1
+    height = DEPTH + len(ctx["program_code"])  # no condition pushes more than it has instructions
     state = np.zeros(t.STATES, np.int64)
     state[t.PART], state[t.ORDINAL] = -1, 1
     ctx.put(
         **{f"bound_{name}": np.zeros(slots + 1, np.int64) for name in ("row", "place", "start", "end")},
         **{f"members_{name}": np.zeros((3, task.groups), np.int64) for name in ("size", "start", "end")},
         members_place=np.zeros((3, task.groups, task.longest), np.int32),
-        stack_ints=np.zeros(DEPTH, np.int64),
-        stack_floats=np.zeros(DEPTH),
-        stack_known=np.zeros(DEPTH, np.bool_),
+        stack_ints=np.zeros(height, np.int64),
+        stack_floats=np.zeros(height),
+        stack_known=np.zeros(height, np.int8),
         stack_loops=np.zeros(task.loops + 1, np.int64),
         frame_cursor=np.zeros(deep, np.int64),
         frame_stop=np.zeros(deep, np.int64),

@@ -18,7 +18,9 @@ from typing import Literal as OneOf
 import numpy as np
 
 MAX_TABLE = 1 << 25  # entries of the dense child table; a larger network probes child by child
+MAX_PAIRS = 1 << 22  # entries of the table of pairs
 NO_WINDOW = 1 << 62
+ALL_BITS = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Network:
     child int32[inner * symbols]: the node after a symbol, or -1; empty where it would be too large.
     kids int32[inner+1], kid_symbol int32[], kid_node int32[]: the same as lists.
     wants uint64[inner]: the bits (symbol modulo 64) of a node's children; all bits where a query ends at the node.
+    onward uint64[symbols * symbols]: for a completing symbol and one before it, what the node after both wants: no bit
+    where there is none, all bits where it needs no more; empty where it would be too large.
     window int64[nodes]: the largest window below. ends int32[nodes+1]: a node's range of endings.
     end_query int32[], end_window int64[], end_slot int32[endings, slots]: which query ends, its window, and the slot of
     the i-th event (SEQ: from the completing one back; AND: by symbol).
@@ -59,6 +63,7 @@ class Network:
     kid_symbol: np.ndarray
     kid_node: np.ndarray
     wants: np.ndarray
+    onward: np.ndarray
     window: np.ndarray
     ends: np.ndarray
     end_query: np.ndarray
@@ -126,7 +131,7 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
             if len(child):
                 child[place * symbols + symbol] = new[kid]
         counts.append(len(kid_symbol))
-        wants.append((1 << 64) - 1 if endings[old] else sum({1 << (symbol & 63) for symbol in kids[old]}))
+        wants.append(ALL_BITS if endings[old] else sum({1 << (symbol & 63) for symbol in kids[old]}))
     width = max(len(query.symbols) for query in queries)
     ended = [ending for old in order for ending in endings[old]]
     end_slot = np.full((len(ended), width), -1, np.int32)
@@ -145,12 +150,25 @@ def _network(kind: str, recent: bool, ordered: bool, queries: list[SimpleQuery],
         np.array(kid_symbol, np.int32),
         np.array(kid_node, np.int32),
         np.array(wants, np.uint64),
+        _onward(root, child, np.array(wants, np.uint64), symbols),
         np.array([window[old] for old in order], np.int64),
         np.cumsum([0, *(len(endings[old]) for old in order)]).astype(np.int32),
         np.array([ending[0] for ending in ended], np.int32),
         np.array([ending[1] for ending in ended], np.int64),
         end_slot,
     )
+
+
+def _onward(root: np.ndarray, child: np.ndarray, wants: np.ndarray, symbols: int) -> np.ndarray:
+    if symbols * symbols > MAX_PAIRS or not len(child):
+        return np.empty(0, np.uint64)
+    after = np.full((symbols, symbols), -1, np.int64)
+    begun = np.flatnonzero((root >= 0) & (root < len(wants)))
+    after[begun] = child.reshape(-1, symbols)[root[begun]]
+    # behind the inner nodes: a leaf, and none at all
+    needs = np.concatenate([wants, np.array([ALL_BITS, 0], np.uint64)])
+    found: np.ndarray = needs[np.where(after < 0, len(wants) + 1, np.minimum(after, len(wants)))].ravel()
+    return found
 
 
 def _paths(kind: str, symbols: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cep_core.engine.fill import coded_strings, gather, gather_members, hex_ids, picked_strings
+from cep_core.engine.fill import coded_strings, fill_members, gather, hex_ids
 from cep_core.engine.load import Events
 from cep_core.engine.sorting import equal_runs, next_keys, sort_runs
 from cep_core.engine.summary import by_query, flatten, name_hashes, summary
@@ -84,7 +84,8 @@ class _Members:
 @dataclass(frozen=True)
 class Described:
     """n answers with what follows from their members: query int32, start, end, detection int64, one, two uint64 (the
-    lanes of match_id) [n]; offsets int64[n+1], name (code of the element) and member int32[k]; what the codes mean."""
+    lanes of match_id) [n]; offsets int64[n+1], name (code of the element) and member int32[k]; what the codes mean; how
+    many bytes the members' ids have together, and the longest of them."""
 
     query: np.ndarray
     offsets: np.ndarray
@@ -98,6 +99,8 @@ class Described:
     members: _Members
     ids: pa.Array
     names: pa.Array
+    id_bytes: int
+    longest_id: int
 
     def match_ids(self, rows: np.ndarray) -> pa.Array:
         """The match_id of each of these answers."""
@@ -120,26 +123,32 @@ def matches_table(
     order = _order(own.query, len(ids), (own.detection, own.end, own.start, _signed(own.one), _signed(own.two)))
     fields = _fields(answers)
     members = own.members
-    id_text, name_text, class_text = own.ids, own.names, text(members.classes)
+    class_text = text(members.classes)
+    texts = [where(strings) for strings in (own.names, class_text, members.ids)]
     batches = []
     for rows in _slices(order, own.offsets):
-        lists, codes, rows_of = gather_members(rows, own.offsets, own.name, own.member)
-        starts = gather(rows_of, members.start)
+        most = _most_bytes(own, rows, class_text)
+        filled = fill_members(
+            rows, own.offsets, own.name, own.member, (members.start, members.end), members.cls, texts, most
+        )
+        count = len(filled.starts)
+        starts = _moments(filled.starts)
         parts = [
-            _strings(len(codes), *coded_strings(codes, codes[:0], where(name_text))),
-            _strings(len(codes), *coded_strings(rows_of, members.cls, where(class_text))),
-            _strings(len(codes), *picked_strings(rows_of, where(members.ids))),
-            _moments(starts),
-            _moments(starts if members.start is members.end else gather(rows_of, members.end)),
+            *(_strings(count, *held) for held in filled.strings),
+            starts,
+            starts if filled.ends is filled.starts else _moments(filled.ends),
         ]
         list_type = SCHEMA.field("members").type
         found = pa.ListArray.from_arrays(
-            pa.array(lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type
+            pa.array(filled.lists), pa.StructArray.from_arrays(parts, fields=list(MEMBER)), type=list_type
         )
+        end = _moments(gather(rows, own.end))
         columns = [
-            _strings(len(rows), *coded_strings(rows, own.query, where(id_text))),
+            _strings(len(rows), *coded_strings(rows, own.query, where(own.ids))),
             own.match_ids(rows),
-            *(_moments(gather(rows, values)) for values in (own.start, own.end, own.detection)),
+            _moments(gather(rows, own.start)),
+            end,
+            end if own.detection is own.end else _moments(gather(rows, own.detection)),
             found,
             _no_fields(len(rows)) if fields is None else fields.take(pa.array(rows)),
         ]
@@ -165,7 +174,7 @@ def describe(
     count = len(query)
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     one, two = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    summary(
+    id_bytes, longest_id = summary(
         query,
         offsets,
         name,
@@ -190,7 +199,7 @@ def describe(
             ]
         )
     return Described(
-        query, offsets, name, member, start, end, detection, one, two, members, id_text, name_text
+        query, offsets, name, member, start, end, detection, one, two, members, id_text, name_text, id_bytes, longest_id
     )
 
 
@@ -274,6 +283,14 @@ def _slices(order: np.ndarray, offsets: np.ndarray) -> Iterator[np.ndarray]:
         high = max(low + 1, int(np.searchsorted(ends, begin + _MEMBERS_A_BATCH, "right")))
         yield order[low:high]
         low = high
+
+
+def _most_bytes(own: Described, rows: np.ndarray, classes: pa.Array) -> list[int]:
+    """What the names, classes and ids of the members of these answers can take: for ids what all answers' take, or less
+    where the longest says so."""
+    count = int((own.offsets[rows + 1] - own.offsets[rows]).sum())
+    longest = [max(map(len, names.cast(pa.binary()).to_pylist()), default=0) for names in (own.names, classes)]
+    return [*(count * size for size in longest), min(own.id_bytes, count * own.longest_id)]
 
 
 def _strings(count: int, offsets: np.ndarray, data: np.ndarray) -> pa.Array:

@@ -17,10 +17,10 @@ import numpy as np
 
 from cep_core.engine import machine as m
 from cep_core.engine.conditions import EventColumns, anonymous, anonymous_condition, attributes
-from cep_core.engine.output import timer_id
 from cep_core.engine.scalars import moment_us
-from cep_core.engine.tables import Context
-from cep_core.engine.values import Vector, compute, constant, function, likes
+from cep_core.engine.values import Vector, compute, constant
+from cep_core.engine.vocabulary import External, Vocabulary
+from cep_core.engine.whole import as_float, is_large
 from cep_core.language.algebra import (
     Aggregate,
     All,
@@ -43,7 +43,7 @@ from cep_core.language.algebra import (
 )
 from cep_core.language.checked import Type
 from cep_core.language.normal import push_down
-from cep_core.language.variables import bare_variables
+from cep_core.language.variables import bare_variables, is_flat
 
 _COMPARE = {"=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE}
 _MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -54,6 +54,7 @@ _ARITHMETIC = {
     "+": (m.ADD_I, m.ADD_F), "-": (m.SUB_I, m.SUB_F), "*": (m.MUL_I, m.MUL_F), "%": (m.MOD_I, m.MOD_F)
 }  # fmt: skip
 _TIMES = {"start_ts": 0, "end_ts": 1, "ts": 1}
+_UP = 1 + 2.0**-40  # more than what rounding may have lost
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,6 @@ class Instance:
     numbers: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True)
-class External:
-    """A function that the machine looks up. kinds: of its arguments; kind: of its result."""
-
-    name: str
-    kinds: tuple[Type, ...]
-    kind: Type
-    pattern: str = ""
-
-
 class Absent(Exception):
     """The atom names what is not there: it is true."""
 
@@ -97,6 +88,7 @@ class Assembler:
     columns: EventColumns
     externals: list[External] = field(default_factory=list)
     loops: int = 0
+    leaves: bool = False  # whether a whole number may leave 64 bits
     _code: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     _ints: list[int] = field(default_factory=list)
     _floats: list[float] = field(default_factory=list)
@@ -104,6 +96,7 @@ class Assembler:
     _vectors: list[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]] = field(default_factory=list)
     _strings: dict[int, Vector] = field(default_factory=dict)  # column -> its vector
     _words: dict[int, str] = field(default_factory=dict)  # place in ints -> the constant
+    _large: list[int] = field(default_factory=list)  # code -> the large number
     _names: Mapping[str, Place] = field(default_factory=dict)
     _at: dict[str, int] = field(default_factory=dict)
     _numbers: dict[str, tuple[bool, int]] = field(default_factory=dict)  # FORALL name -> (is a loop, loop or number)
@@ -137,7 +130,8 @@ class Assembler:
             "program_declared": _addresses([declared for _, _, declared in self._vectors]),
             "program_rank": np.arange(len(words), dtype=np.int64),
         }
-        return program, Vocabulary(tuple(self.externals), words, code_of, list(self._vectors))
+        vocabulary = Vocabulary(tuple(self.externals), words, code_of, list(self._vectors), self.leaves, self._large)
+        return {**program, **vocabulary.large()}, vocabulary
 
     # ------------------------------------------------------------ conditions
 
@@ -311,10 +305,31 @@ class Assembler:
 
     def _kind(self, node: Expression) -> Type:
         """The type of a value, without its instructions."""
-        start = len(self._code)
-        kind = self._value(node)
-        del self._code[start:]
-        return kind
+        match node:
+            case Constant(value=value):
+                known: dict[type, Type] = {bool: "bool", int: "int", float: "float", str: "string"}
+                return known.get(type(value), "null")
+            case Attribute(variable=variable, name=name) if self._is_timer(variable):
+                return "timestamp" if name in _TIMES else "string"
+            case Attribute(name=name):
+                return self.columns.attribute(name).type
+            case Aggregate(function="count") | Call(name="floor" | "ceil" | "length" | "hour" | "dayofweek"):
+                return "int"
+            case Duration() | Aggregate(function="avg") | Arithmetic(operator="/"):
+                return "float"
+            case Aggregate(attribute=attribute):
+                return self.columns.attribute(attribute or "").type
+            case Minus(operand=operand):
+                return self._kind(operand)
+            case Arithmetic(left=left, right=right):
+                return "float" if "float" in (self._kind(left), self._kind(right)) else "int"
+            case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
+                return _widest([self._kind(argument) for argument in arguments])
+            case Call(name="abs" | "round", arguments=arguments):
+                return self._kind(arguments[0])
+            case Call(name=name):
+                return "string" if name in ("lower", "upper", "concat") else "float"
+        raise AssertionError(f"not an expression: {node}")
 
     def _value(self, node: Expression) -> Type:
         if not isinstance(node, Constant) and _is_constant(node):
@@ -338,9 +353,10 @@ class Assembler:
                 return "float"
             case Aggregate():
                 return self._aggregate(node)
-            case Minus(operand=operand):
-                return self._value(Arithmetic("-", Constant(0), operand))
+            case Minus(operand=operand):  # times -1: of 0.0 it is -0.0, which 0 - 0.0 is not
+                return self._value(Arithmetic("*", operand, Constant(-1)))
             case Arithmetic(operator=operator, left=left, right=right):
+                self.leaves = self.leaves or self._most(node) >= 2.0**63
                 kind = self._alike(self._value(left), self._value(right))
                 if operator == "/":
                     if kind != "float":
@@ -363,7 +379,8 @@ class Assembler:
                 self._emit(m.CONST_I, self._int(int(value)))
                 return "bool"
             case int():
-                self._emit(m.CONST_I, self._int(value))
+                large = not -(2**63) <= value < 2**63
+                self._emit(m.CONST_I, self._int(self._large_code(value) if large else value), int(large))
                 return "int"
             case float():
                 self._emit(m.CONST_F, self._float(value))
@@ -396,6 +413,7 @@ class Assembler:
         if node.function == "count":
             self._emit(m.AGGREGATE_I, m.COUNT, 0, place.group, first, len(place.slots))
             return "int"
+        self.leaves = self.leaves or self._most(node) >= 2.0**63
         vector = self.columns.attribute(node.attribute or "")
         column = self._attribute_column(Attribute(None, node.attribute or ""), vector)
         op = m.AGGREGATE_F if vector.type == "float" else m.AGGREGATE_I
@@ -413,6 +431,7 @@ class Assembler:
                     self._external(External("concat", ("string", "string"), "string"))
                 return "string"
             case "abs":
+                self.leaves = self.leaves or self._most(arguments[0]) >= 2.0**63
                 kind = self._value(arguments[0])
                 self._emit(m.ABS_F if kind == "float" else m.ABS_I)
                 return kind
@@ -423,6 +442,7 @@ class Assembler:
                 self._emit({"sqrt": m.SQRT, "distance": m.DISTANCE, "haversine": m.HAVERSINE}[name])
                 return "float"
             case "floor" | "ceil":
+                self.leaves = self.leaves or self._most(arguments[0]) >= 9.2e18
                 if self._value(arguments[0]) == "float":
                     self._emit(m.FLOOR if name == "floor" else m.CEIL)
                 return "int"
@@ -436,10 +456,7 @@ class Assembler:
         return results[name]
 
     def _choose(self, name: str, arguments: tuple[Expression, ...]) -> Type:
-        kinds = [self._kind(argument) for argument in arguments]
-        known = set(kinds) - {"null"}
-        kind: Type = "float" if known == {"int", "float"} else "timestamp" if "timestamp" in known else kinds[0]
-        kind = next(iter(known)) if len(known) == 1 else kind
+        kind = _widest([self._kind(argument) for argument in arguments])
         for number, argument in enumerate(arguments):
             if kind == "timestamp" and isinstance(argument, Constant) and isinstance(argument.value, str):
                 argument = Constant(moment_us(argument.value))
@@ -459,6 +476,38 @@ class Assembler:
             self.externals.append(external)
         floats = sum(1 << place for place, kind in enumerate(external.kinds) if kind == "float")
         self._emit(m.EXTERNAL, self.externals.index(external), len(external.kinds), floats)
+
+    def _most(self, node: Expression) -> float:
+        """A bound of the number's size over all events that there are, rounded up; infinite where none is known."""
+        match node:
+            case Constant(value=int() | float() as value):
+                return abs(as_float(value)) * _UP if isinstance(value, int) else abs(value)
+            case Attribute(name=name):
+                return _largest(self.columns.attribute(name))
+            case Aggregate(function=name, attribute=attribute):
+                count = float(self.columns.events.count)
+                most = 1.0 if attribute is None else _largest(self.columns.attribute(attribute))
+                return most * count * _UP if name in ("count", "sum", "avg") else most
+            case Arithmetic(operator=operator, left=left, right=right):
+                one, other = self._most(left), self._most(right)
+                if operator == "/":  # a whole number makes no quotient larger
+                    return one * _UP if self._kind(right) == "int" else float("inf")
+                return one if operator == "%" else (one * other if operator == "*" else one + other) * _UP
+            case Minus(operand=operand):
+                return self._most(operand)
+            case Call(name="abs" | "least" | "greatest" | "coalesce" | "sqrt", arguments=arguments):
+                return max(1.0, *map(self._most, arguments))
+            case Call(name="length" | "hour" | "dayofweek") | Constant():
+                return 2.0**31
+            case Duration():
+                return 2.0**45
+            case Call(name="floor" | "ceil" | "round", arguments=arguments):
+                return (self._most(arguments[0]) + 1) * 10
+        return float("inf")
+
+    def _large_code(self, value: int) -> int:
+        self._large.append(value)
+        return len(self._large) - 1
 
     def _int(self, value: int) -> int:
         self._ints.append(value)
@@ -499,7 +548,7 @@ class Assembler:
 
     def _only(self, node: Condition | Expression) -> tuple[str, int, int, int] | None:
         """The one event that a node speaks of, if it speaks of attributes of one event alone."""
-        if not _is_flat(node):
+        if not is_flat(node):
             return None
         own = attributes(node)
         if not own or any(self._is_timer(leaf.variable) for leaf in own):
@@ -538,11 +587,24 @@ class Assembler:
     def _column(self, key: Any, data: Any, vector: Vector | None, declared: np.ndarray | None = None) -> int:
         if key not in self._columns:
             values = data()
+            valid = None if vector is None or vector.is_full else np.ascontiguousarray(vector.valid)
+            if is_large(values) and vector is not None:
+                values, valid = self._coded(vector)
             values = values.astype(np.int64) if values.dtype == np.bool_ else np.ascontiguousarray(values)
-            valid = None if vector is None or vector.valid.all() else np.ascontiguousarray(vector.valid)
             self._columns[key] = len(self._vectors)
             self._vectors.append((values, valid, None if declared is None else np.ascontiguousarray(declared)))
         return self._columns[key]
+
+    def _coded(self, vector: Vector) -> tuple[np.ndarray, np.ndarray]:
+        """A column of whole numbers with the codes of the large ones, and the machine's validity (uint8)."""
+        values, valid = np.zeros(len(vector.data), np.int64), vector.valid.astype(np.uint8)
+        for row in np.flatnonzero(vector.valid).tolist():
+            value = int(vector.data[row])
+            if -(2**63) <= value < 2**63:
+                values[row] = value
+            else:
+                values[row], valid[row] = self._large_code(value), m.LARGE
+        return values, valid
 
     def _read(self, where: tuple[str, int, int, int], column: int, from_slot: int, from_group: int) -> None:
         kind, number, offset, loop = where
@@ -550,88 +612,6 @@ class Assembler:
             self._emit(from_slot, number, column)
         else:
             self._emit(from_group, number, column, offset, loop)
-
-
-@dataclass
-class Vocabulary:
-    """The words behind the codes, and the values of external functions as they are asked for."""
-
-    externals: tuple[External, ...]
-    words: list[str]
-    codes: dict[str, int]
-    alive: list[Any]  # the arrays whose addresses the program holds
-
-    def answer(self, ctx: Context) -> None:
-        """Computes the misses of the memo, and ranks all words anew."""
-        count = min(int(ctx["memo_missed"][0]), len(ctx["memo_misses"]))
-        asked = np.unique(ctx["memo_misses"][:count], axis=0)
-        held = np.flatnonzero(ctx["memo_keys"][:, 0])
-        entries = list(zip(*(ctx[f"memo_{name}"][held] for name in ("keys", "known", "ints", "floats")), strict=True))
-        for number in np.unique(asked[:, 0]).tolist():
-            rows = asked[asked[:, 0] == number]
-            for row, result in zip(rows, self._results(self.externals[number - 1], rows), strict=True):
-                entries.append((row, *result))
-        larger = new_memo(4 * len(entries) + 64)
-        keys = larger["memo_keys"]
-        mask = len(keys) - 1
-        for key, known, whole, broken in entries:
-            place = m.place_of(key[0], key[1], key[2], key[3]) & mask
-            while keys[place, 0]:
-                place = (place + 1) & mask
-            keys[place], larger["memo_known"][place] = key, known
-            larger["memo_ints"][place], larger["memo_floats"][place] = whole, broken
-        order = sorted(range(len(self.words)), key=self.words.__getitem__)
-        rank = np.empty(len(self.words), np.int64)
-        rank[order] = np.arange(len(order))
-        ctx.put(**larger, program_rank=rank)
-
-    def _results(self, external: External, rows: np.ndarray) -> list[tuple[int, int, float]]:
-        given = [self._vector(kind, rows[:, place + 1]) for place, kind in enumerate(external.kinds)]
-        match external.name:
-            case "timer_id":
-                return [(1, self._code(timer_id(int(moment))), 0.0) for moment in rows[:, 1]]
-            case "like":
-                return [(1, int(fits), 0.0) for fits in likes(given[0], external.pattern)]
-        found = function(external.name, given, len(rows))
-        values, known = found.data.tolist(), found.valid.tolist()
-        results = []
-        for value, ok in zip(values, known, strict=True):
-            if found.type == "string":
-                results.append((int(ok), self._code(found.words[value]), 0.0))
-            elif found.type == "float":
-                results.append((int(ok), 0, value))
-            else:
-                results.append((int(ok), int(value), 0.0))
-        return results
-
-    def _vector(self, kind: Type, values: np.ndarray) -> Vector:
-        known = np.ones(len(values), bool)
-        if kind == "float":
-            return Vector(kind, np.ascontiguousarray(values).view(np.float64), known)
-        if kind == "string":
-            words = sorted({self.words[code] for code in values.tolist()})
-            place = {word: number for number, word in enumerate(words)}
-            codes = np.asarray([place[self.words[code]] for code in values.tolist()], np.int64)
-            return Vector(kind, codes, known, tuple(words))
-        return Vector(kind, values.astype(np.int64), known)
-
-    def _code(self, word: str) -> int:
-        if word not in self.codes:
-            self.codes[word] = len(self.words)
-            self.words.append(word)
-        return self.codes[word]
-
-
-def new_memo(size: int = 64, misses: int = 4096) -> dict[str, np.ndarray]:
-    room = 1 << max(6, (size - 1).bit_length())
-    return {
-        "memo_keys": np.zeros((room, 4), np.int64),
-        "memo_known": np.zeros(room, np.int8),
-        "memo_ints": np.zeros(room, np.int64),
-        "memo_floats": np.zeros(room),
-        "memo_misses": np.zeros((misses, 4), np.int64),
-        "memo_missed": np.zeros(1, np.int64),
-    }
 
 
 def _addresses(arrays: list[Any]) -> np.ndarray:
@@ -652,26 +632,26 @@ def _is_constant(node: Expression) -> bool:
             return False
 
 
+def _widest(kinds: list[Type]) -> Type:
+    """The one type of values that stand side by side."""
+    known = set(kinds) - {"null"}
+    if len(known) == 1:
+        return next(iter(known))
+    return "float" if known == {"int", "float"} else "timestamp" if "timestamp" in known else kinds[0]
+
+
+def _largest(vector: Vector) -> float:
+    """The size of the largest value, rounded up."""
+    if vector.type not in ("int", "float", "timestamp"):
+        return 0.0
+    if is_large(vector.data):
+        return float("inf")
+    return float(np.max(np.abs(vector.data.astype(np.float64)), where=vector.valid, initial=0.0)) * _UP
+
+
 def _folded(node: Expression) -> Constant:
     vector = compute(node, 1, lambda leaf: constant(Constant(None), 1))
     if not vector.valid[0]:
         return Constant(None)
-    value = vector.data[0].item()
+    value = vector.data.tolist()[0]
     return Constant(vector.words[value] if vector.type == "string" else value)
-
-
-def _is_flat(node: Condition | Expression) -> bool:
-    """Whether it has attributes and constants only: no aggregate, no duration, no FORALL."""
-    match node:
-        case Aggregate() | Duration() | Forall():
-            return False
-        case Compare(left=left, right=right) | Arithmetic(left=left, right=right):
-            return _is_flat(left) and _is_flat(right)
-        case In(operand=operand) | Like(operand=operand) | IsNull(operand=operand) | Minus(operand=operand):
-            return _is_flat(operand)
-        case Between(operand=operand, low=low, high=high):
-            return _is_flat(operand) and _is_flat(low) and _is_flat(high)
-        case Call(arguments=parts) | All(conditions=parts) | Either(conditions=parts):
-            return all(map(_is_flat, parts))
-        case _:
-            return True

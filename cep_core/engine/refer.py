@@ -2,7 +2,7 @@
 
 Enters: the matches of one query. Leaves: the table of events with them below.
 Always holds: class = the query's id, event_id = match_id, its times, its RETURN fields as attributes, its source where
-it tests [source], and when it was detected.
+it tests [source], and when it was detected. A field that left 64 bits is read exactly: as text, in a column beside.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cep_core.engine.conditions import LARGE
 from cep_core.engine.evaluate import DETECTION, Found
 from cep_core.engine.load import Events
 from cep_core.engine.output import Answers, describe
 from cep_core.engine.values import Vector
+from cep_core.engine.whole import is_large
 from cep_core.language.checked import CheckedQuery
 
 _ARROW = {
@@ -53,9 +55,11 @@ def matches_as_events(
             columns["source"] = events.attribute("source").take(pa.array(flat.member[first]))
         for name, kind in checked.fields:
             columns[name] = _column(one.fields[name], _ARROW[kind])
+            if is_large(one.fields[name].data):
+                columns[LARGE + name] = pa.array(one.fields[name].texts(), pa.string())
         parts.append(pa.table(columns))
     if parts:
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts, promote_options="default")
     return pa.table({name: pa.array([], kind) for name, kind in event_columns(checked).items()})
 
 
@@ -95,4 +99,6 @@ def _column(vector: Vector, kind: pa.DataType) -> pa.Array:
         return words.take(pa.array(vector.data, mask=~vector.valid)) if len(words) else pa.nulls(len(vector.data), kind)
     if vector.type == "timestamp":
         return pa.array(vector.data, pa.int64(), mask=~vector.valid).cast(kind)
+    if is_large(vector.data):
+        return pa.nulls(len(vector.data), kind)
     return pa.array(vector.data, mask=~vector.valid).cast(kind)

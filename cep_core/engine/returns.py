@@ -2,7 +2,7 @@
 
 Enters: the members of matches, flat, and the expressions. Leaves: one `Vector` per field.
 Always holds: what is not bound, not declared or out of range is NULL; sums go in event order, so that every plan and
-every machine gives the same digits.
+every machine gives the same digits. A whole number is exact here; where it leaves the engine it must fit 64 bits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from cep_core.engine.conditions import EventColumns
 from cep_core.engine.output import timer_id
 from cep_core.engine.values import Vector, align, compute, null
+from cep_core.engine.whole import as_floats, is_large, narrow
+from cep_core.errors import EvaluationError
 from cep_core.language.algebra import Aggregate, Attribute, Duration, Expression, Index
 from cep_core.language.checked import CheckedQuery, Type
+from cep_core.language.format import format_value
 
 _TIMES = ("ts", "start_ts", "end_ts")
 
@@ -47,11 +51,25 @@ def returned(checked: CheckedQuery, positions: dict[str, int], flat: Flat, colum
     return fields
 
 
+def field_texts(checked: CheckedQuery, fields: Mapping[str, Vector]) -> dict[str, pa.Array]:
+    """field -> its values as `composite_events` keeps them."""
+    for expression, name in checked.query.returns:
+        own = fields[name]
+        if own.type == "int" and is_large(own.data):
+            large = [x for x in own.data[own.valid].tolist() if not -(2**63) <= x < 2**63]
+            if large:
+                raise EvaluationError(
+                    f"query {checked.query.id}: RETURN {format_value(expression)} AS {name} is {large[0]} in a "
+                    f"match, which does not fit 64 bits; return a float instead, such as one with * 1.0 inside"
+                )
+    return {name: pa.array(vector.texts(), pa.string()) for name, vector in fields.items()}
+
+
 def _as(vector: Vector, kind: Type) -> Vector:
     if vector.type == "null":
         return null("string" if kind == "null" else kind, len(vector.data))
     if kind == "float" and vector.type == "int":
-        return Vector("float", vector.data.astype(np.float64), vector.valid)
+        return Vector("float", as_floats(vector.data), vector.valid)
     if kind == "timestamp" and vector.type == "string":
         return align([vector, null("timestamp", len(vector.data))])[0]
     return vector
@@ -146,14 +164,22 @@ class _Reader:
                 pick = np.minimum if node.function == "min" else np.maximum
                 out = np.zeros(count, data.dtype)
                 out[some] = pick.reduceat(data, first[:-1][some])
+                if vector.type == "float" and np.any(np.signbit(data) & (data == 0)):  # of equal zeros the first
+                    for row in np.flatnonzero(some & (out == 0)).tolist():
+                        own = data[first[row] : first[row + 1]]
+                        out[row] = own[np.argmax(own == 0)]
                 return Vector(vector.type, out, some, vector.words)
-        rough = np.bincount(owner, weights=data.astype(np.float64), minlength=count)  # adds in order
-        if vector.type != "int":
-            total = rough / np.maximum(np.diff(first), 1) if node.function == "avg" else rough
+        if vector.type == "float":
+            total = np.bincount(owner, weights=data, minlength=count).astype(np.float64)  # adds in order
+            total = total / np.maximum(np.diff(first), 1) if node.function == "avg" else total
             return Vector("float", total, some & ~np.isnan(total))
-        whole = np.zeros(count, np.int64)
+        whole = np.zeros(count, data.dtype)
         whole[some] = np.add.reduceat(data, first[:-1][some])
-        fits = np.abs(rough - whole.astype(np.float64)) < 4.6e18  # a sum that left 64 bits is far from its rough value
+        if not is_large(data):
+            rough = np.bincount(owner, weights=data.astype(np.float64), minlength=count)
+            if (np.abs(rough - whole.astype(np.float64)) >= 4.6e18).any():  # a sum that left 64 bits is far from it
+                whole = np.zeros(count, object)
+                whole[some] = np.add.reduceat(data.astype(object), first[:-1][some])
         if node.function == "avg":
-            return Vector("float", np.where(fits, whole, rough) / np.maximum(np.diff(first), 1), some)
-        return Vector("int", whole, some & fits)
+            return Vector("float", as_floats(whole) / np.maximum(np.diff(first), 1), some)
+        return Vector("int", narrow(whole), some)

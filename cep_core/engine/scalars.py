@@ -12,21 +12,28 @@ _HOUR_US = 3_600_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def round_half_up(value: float, digits: int) -> float | int | None:
-    """Spark's round: half up on the decimal digits that print the number; None where it leaves 64 bits.
+def round_half_up(value: float, digits: int = 0) -> float | int:
+    """Spark's round: half away from zero, on the decimal digits that print the number. A zero has no sign.
 
-    >>> round_half_up(2.675, 2), round_half_up(-0.5, 0), round_half_up(25, -1)
-    (2.68, -1.0, 30)
+    >>> round_half_up(2.675, 2), round_half_up(-0.5), round_half_up(25, -1), round_half_up(-0.4)
+    (2.68, -1.0, 30, 0.0)
     """
     if isinstance(value, int):
-        whole = int(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)) if digits < 0 else value
-        return whole if -(2**63) <= whole < 2**63 else None
+        if digits >= 0:
+            return value
+        if -digits > len(str(abs(value))):
+            return 0
+        unit = 10**-digits
+        whole = (2 * abs(value) + unit) // (2 * unit) * unit
+        return -whole if value < 0 else whole
     if value != value or value in (float("inf"), float("-inf")):
         return value
     exact = Decimal(repr(value))
     if digits >= -exact.as_tuple().exponent:  # type: ignore[operator]
-        return value
-    return float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+        return value + 0.0
+    if digits < -400:  # beyond all floats
+        return 0.0
+    return float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)) + 0.0
 
 
 def like(text: str, pattern: str) -> bool:

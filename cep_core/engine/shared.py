@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from cep_core.engine.evaluate import Evaluation, Range, elements
 from cep_core.engine.network import SimpleQuery, networks
 from cep_core.engine.output import Answers
-from cep_core.engine.returns import Flat, returned
+from cep_core.engine.returns import Flat, field_texts, returned
 from cep_core.engine.walk import Symbol, items, walk
 from cep_core.language.checked import CheckedQuery
 from cep_core.language.normal import push_down
@@ -79,8 +78,7 @@ def _with_fields(answers: Answers, returning: dict[int, CheckedQuery], evaluatio
         flat = Flat(offsets, element, own[bound], np.empty(0, np.int64), {})
         positions = {e.variable: e.position for e in elements(checked.query.pattern) if e.variable is not None}
         fields = returned(checked, positions, flat, evaluation.columns)
-        texts = {name: pa.array(vector.texts(), pa.string()) for name, vector in fields.items()}
-        yield Answers(answers.query[rows], own, fields=texts)
+        yield Answers(answers.query[rows], own, fields=field_texts(checked, fields))
     if plain:
         kept = np.concatenate(plain)
         yield Answers(answers.query[kept], answers.rows[kept])

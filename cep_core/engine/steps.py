@@ -117,6 +117,7 @@ def descend(
     kid_symbol: Any,
     kid_node: Any,
     wants: Any,
+    onward: Any,
     window: Any,
     ends: Any,
     end_query: Any,
@@ -154,6 +155,7 @@ def descend(
     entered = np.full(len(window) if recent else 0, -1, np.int64)
     reached = np.empty(len(window) if recent else 0, np.int64)
     present = np.zeros(_NARROW, np.uint64)  # the symbols of the window's items up to each, as bits
+    chosen = np.empty(_NARROW, np.int64)  # the window's items that the root wants and that can go on
     widest = np.int64(0)
     for number in range(symbols):
         if root[number] >= 0:
@@ -174,13 +176,23 @@ def descend(
                 continue
             while end[back] < finish - widest:
                 back += 1
-            narrow = before[e] - back < _NARROW
-            if narrow:
-                bits = np.uint64(0)
-                for item in range(back, before[e] + 1):
-                    bits |= _ONE << np.uint64(symbol[item] & 63)
-                    present[item - back] = bits
-                if top < inner and ends[top] == ends[top + 1] and wants[top] & bits == 0:
+            narrow = len(onward) > 0 and before[e] - back < _NARROW
+            choices = 0
+            if narrow:  # no branch but for ties, and unsigned places: this loop is most of the walk
+                bits, base = np.uint64(0), np.uint64(symbol[e]) * np.uint64(symbols)
+                for near in range(before[e] - back + 1):
+                    place = np.uint64(back + near)
+                    own = np.uint64(symbol[place])
+                    wanted = onward[base + own]
+                    earlier = bits
+                    last = before[place]
+                    if last != back + near - 1:
+                        earlier = present[last - back] if last >= back else np.uint64(0)
+                    chosen[np.uint64(choices)] = back + near
+                    choices += (wanted & earlier != 0) | (wanted == _EVERY)
+                    bits |= _ONE << (own & np.uint64(63))
+                    present[np.uint64(near)] = bits
+                if choices == 0 and ends[top] == ends[top + 1]:
                     continue
             found = 0  # answers of e so far
             depth = 0
@@ -235,7 +247,10 @@ def descend(
                         floor[depth] = finish - window[node]
                         count = kids[node + 1] - kids[node]
                         by_list[depth] = len(child) == 0 or before[item] - back > 4 * count + 8
-                        if by_list[depth]:
+                        if depth == 0 and narrow:
+                            by_list[depth] = False
+                            cursor[depth] = choices - 1
+                        elif by_list[depth]:
                             kid_at[depth] = kids[node]
                             own = kid_symbol[kids[node]]
                             cursor[depth] = _latest(lists, list_offsets[own], head[own], before[item])
@@ -261,6 +276,13 @@ def descend(
                         continue
                     cursor[level] = index - 1
                     after = np.int64(kid_node[kid])
+                elif level == 0 and narrow:
+                    item = chosen[cursor[0]] if cursor[0] >= 0 else np.int64(-1)
+                    if item < back or end[item] < floor[0]:
+                        depth -= 1
+                        continue
+                    cursor[0] -= 1
+                    after = np.int64(child[node * symbols + symbol[item]])
                 else:
                     item = cursor[level]
                     own_wants = wants[node]

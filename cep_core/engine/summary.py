@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from cep_core.engine.identity import LANE_1, LANE_2, SEED_1, SEED_2
-from cep_core.engine.text import U64, ask, hash_two, mix, span
+from cep_core.engine.text import AHEAD, U64, ask, hash_two, mix, prefetch, span
 
 _K1, _K2, _S1, _S2 = U64(LANE_1), U64(LANE_2), U64(SEED_1), U64(SEED_2)
 
@@ -81,7 +81,10 @@ def summary(
     one: Any,
     two: Any,
 ) -> Any:
-    """Writes first int64[n] (start), last int64[n] (end) and the lanes one and two uint64[n]."""
+    """Writes first int64[n] (start), last int64[n] (end) and the lanes one and two uint64[n]; returns how many bytes
+    the ids of all members have, and the longest."""
+    starts, ends = np.int64(start.ctypes.data), np.int64(end.ctypes.data)
+    total, longest = np.int64(0), np.int64(0)
     for answer in range(len(query)):
         low, high = offsets[answer], offsets[answer + 1]
         begin, finish = start[member[low]], end[member[low]]
@@ -98,13 +101,20 @@ def summary(
             while place < stop:
                 row = member[place]
                 ask(ids, member, place)
+                if place + 2 * AHEAD < len(member):
+                    prefetch(starts + 8 * np.int64(member[place + 2 * AHEAD]))
+                    if ends != starts:
+                        prefetch(ends + 8 * np.int64(member[place + 2 * AHEAD]))
                 begin, finish = min(begin, start[row]), max(finish, end[row])
                 address, size = span(ids, row)
+                total += size
+                longest = max(longest, size)
                 left, right = hash_two(address, size)
                 a, b = _step(a, left, _K1), _step(b, right, _K2)
                 place += 1
         first[answer], last[answer] = begin, finish
         one[answer], two[answer] = mix(a ^ U64(high - low)), mix(b ^ U64(high - low))
+    return total, longest
 
 
 @njit(inline="always")

@@ -152,11 +152,14 @@ program_code = _array("program_code", np.int32, 2)  # [n, 6]
 program_ints = _array("program_ints", np.int64)
 program_floats = _array("program_floats", np.float64)
 program_data = _array("program_data", np.int64)  # by column: address of values by row (8 bytes; 1 for masks)
-program_valid = _array("program_valid", np.int64)  # address of bytes by row: 1 where not NULL; 0: no row is
+program_valid = _array("program_valid", np.int64)  # address of bytes by row, as stack_known has them; 0: no row is NULL
 program_declared = _array("program_declared", np.int64)  # 1 where the event's class declares it; 0: all do
 program_rank = _array("program_rank", np.int64)  # code of a string -> its place in the order of strings
+large_rank = _array("large_rank", np.int64)  # code of a large number -> its place in their order, 0 between the signs
+large_float = _array("large_float", np.float64)  # and the float nearest to it
 
-# Results of functions without a kernel: function + 1 (0: free) and arguments; what was asked and is not there yet.
+# Results of functions without a kernel: function + 1, or -1 - an operation of the machine (0: free), two arguments, and
+# bits for those that are codes of large numbers; what was asked and is not there yet.
 memo_keys = _array("memo_keys", np.int64, 2)  # [size, 4]
 memo_known = _array("memo_known", np.int8)
 memo_ints = _array("memo_ints", np.int64)
@@ -179,7 +182,7 @@ members_end = _array("members_end", np.int64, 2)
 # What the machine works with.
 stack_ints = _array("stack_ints", np.int64)
 stack_floats = _array("stack_floats", np.float64)
-stack_known = _array("stack_known", np.bool_)
+stack_known = _array("stack_known", np.int8)  # NULL 0, else 1; 3: the code of a large number
 stack_loops = _array("stack_loops", np.int64)  # the numbers of FORALL
 
 # What a search remembers.

@@ -19,7 +19,9 @@ from cep_core.engine.conditions import EventColumns, anonymous_condition
 from cep_core.engine.drive import drive_of
 from cep_core.engine.instances import Slots, expanded, only_slot, slots_of, times_instances
 from cep_core.engine.lists import Candidates, IndexKey, ListKey
-from cep_core.engine.program import Assembler, Instance, Place, Vocabulary
+from cep_core.engine.program import Assembler, Instance, Place
+from cep_core.engine.vocabulary import Vocabulary
+from cep_core.engine.whole import is_large
 from cep_core.errors import LimitError
 from cep_core.language.algebra import (
     Attribute,
@@ -316,6 +318,8 @@ def equal_terms(
         terms.append((next(iter(own)), side.name))
     kinds = {columns.attribute(name).type for _, name in terms}
     if terms[0][0] == terms[1][0] or len(kinds) != 1 or not kinds <= {"int", "string", "timestamp"}:
+        return None
+    if any(is_large(columns.attribute(name).data) for _, name in terms):
         return None
     return terms[0], terms[1]
 

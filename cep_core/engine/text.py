@@ -3,7 +3,7 @@
 Enters: an Arrow string array without nulls in the places that are read.
 Leaves: `where(array)`, int64[4], which any kernel can read: the address of its offsets, the address of its bytes, the
 width of an offset (4 or 8) and the number of bytes. The caller keeps the array alive while a kernel runs.
-Always holds: no byte outside a string's own bytes is read. Addresses, not arrays, enter the kernels, so one compiled
+Always holds: no byte outside the array's buffers is read. Addresses, not arrays, enter the kernels, so one compiled
 kernel serves every kind of string array. The byte order is little-endian, as Arrow's.
 """
 
@@ -74,7 +74,7 @@ store8, store64 = _storer(8), _storer(64)
 
 
 @intrinsic
-def prefetch(typingctx: Any, address: Any) -> Any:
+def _prefetch(typingctx: Any, address: Any) -> Any:
     """Asks for the cache line at this address; harmless for any address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -87,6 +87,8 @@ def prefetch(typingctx: Any, address: Any) -> Any:
     return types.void(types.int64), generate
 
 
+prefetch: Any = _prefetch  # a kernel passes the address alone
+
 AHEAD = 24  # how many strings ahead a loop over scattered rows asks for
 
 
@@ -95,7 +97,7 @@ def ask(view: Any, rows: Any, place: Any) -> Any:
     """Asks for the string of rows[place + AHEAD], and for the offsets of one further on. Scattered rows would otherwise
     cost the wait for two cache misses each."""
     if place + 2 * AHEAD < len(rows):
-        prefetch(view[0] + view[2] * rows[place + 2 * AHEAD])  # type: ignore[call-arg]
+        prefetch(view[0] + view[2] * rows[place + 2 * AHEAD])
         prefetch(span(view, rows[place + AHEAD])[0])
 
 
@@ -124,6 +126,18 @@ def tail(address: Any, size: Any, rest: Any) -> Any:
     if rest > 2:
         word |= load8(address + 2) << U64(16)
     return word
+
+
+@njit(inline="always")
+def word(address: Any, size: Any, end_of_source: Any) -> Any:
+    """All bytes of a string of at most 7 bytes and its length, as one number that no other such string has; behind the
+    string, up to 8 bytes of the same buffer are looked at and masked."""
+    if address + 8 <= end_of_source:
+        return (load64(address) & ((U64(1) << U64(8 * size)) - U64(1))) | (U64(size) << U64(56))
+    value = U64(size) << U64(56)
+    for place in range(size):
+        value |= load8(address + place) << U64(8 * place)
+    return value
 
 
 @njit(inline="always")

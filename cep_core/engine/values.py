@@ -1,22 +1,23 @@
 """Values of many rows at once, with the meaning that Spark SQL gives them (language contract, Conditions).
 
 Enters: Arrow columns and expressions over them. Leaves: `Vector`: values with a validity.
-Always holds: NULL, NaN, a division by zero and an integer that leaves 64 bits are all "not valid". Strings are codes
-into a sorted list of words, so that codes compare as their strings do, by UTF-8 bytes. No host-language evaluation:
-every operation below is a function of this module.
+Always holds: NULL, NaN and a division by zero are all "not valid". Whole numbers are exact, however large (whole.py).
+Strings are codes into a sorted list of words, so that codes compare as their strings do, by UTF-8 bytes. No
+host-language evaluation: every operation below is a function of this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.engine.scalars import day_of_week, hour_of_day, like, moment_us, round_half_up
+from cep_core.engine.whole import as_floats, exactly, is_large, narrow, truncated
 from cep_core.errors import EventError
 from cep_core.language.algebra import Arithmetic, Call, Constant, Expression, Minus
 from cep_core.language.checked import Type
@@ -27,12 +28,17 @@ _DTYPE = {"int": np.int64, "timestamp": np.int64, "float": np.float64, "bool": n
 @dataclass(frozen=True)
 class Vector:
     """n values of one type. valid bool[n]. data: int64 for int, timestamp (us) and string (codes into words, which are
-    sorted and distinct), float64 for float, bool for bool."""
+    sorted and distinct), float64 for float, bool for bool; for int objects, where one has left 64 bits."""
 
     type: Type
     data: np.ndarray
     valid: np.ndarray
     words: tuple[str, ...] = ()
+
+    @cached_property
+    def is_full(self) -> bool:
+        """No value is NULL. Many queries ask it of one column."""
+        return bool(self.valid.all())
 
     def take(self, rows: np.ndarray) -> Vector:
         """The values at these rows; a negative row gives NULL."""
@@ -96,6 +102,8 @@ def from_arrow(column: pa.Array, name: str = "") -> Vector:
         column = column.dictionary_decode()
     if kind == "timestamp":
         column = column.cast(pa.timestamp("us"), safe=False).view(pa.int64())
+    elif pa.types.is_uint64(column.type):
+        return Vector("int", narrow(column.fill_null(0).to_numpy(zero_copy_only=False).astype(object)), valid)
     elif kind == "int":
         column = column.cast(pa.int64())
     elif kind == "float":
@@ -114,7 +122,7 @@ def constant(value: Constant, count: int) -> Vector:
         case bool():
             return Vector("bool", np.full(count, value.value), np.ones(count, bool))
         case int():
-            return Vector("int", np.full(count, value.value, np.int64), np.ones(count, bool))
+            return Vector("int", narrow(np.full(count, value.value, object)), np.ones(count, bool))
         case float():
             return Vector("float", np.full(count, value.value), np.ones(count, bool))
         case str():
@@ -134,7 +142,10 @@ def compute(expression: Expression, count: int, leaf: Callable[[Expression], Vec
             case Constant():
                 return constant(node, count)
             case Minus(operand=operand):
-                return _arithmetic("-", constant(Constant(0), count), value(operand))
+                own = value(operand)
+                if own.type == "float":  # of 0.0 it is -0.0, which 0 - 0.0 is not
+                    return Vector("float", -own.data, own.valid)
+                return _arithmetic("-", constant(Constant(0), count), own)
             case Arithmetic(operator=operator, left=left, right=right):
                 return _arithmetic(operator, value(left), value(right))
             case Call(name=name, arguments=arguments):
@@ -184,7 +195,7 @@ def align(vectors: Sequence[Vector]) -> list[Vector]:
         place = {word: code for code, word in enumerate(words)}
         return [_recode(vector, tuple(words), place) for vector in vectors]
     if kind == "float":
-        return [Vector("float", v.data.astype(np.float64), v.valid) for v in vectors]
+        return [Vector("float", as_floats(v.data), v.valid) for v in vectors]
     if kind == "timestamp":  # a constant in ISO form beside a timestamp; the checker has read it before
         return [_moments(v) if v.type == "string" else v for v in vectors]
     return vectors
@@ -222,28 +233,39 @@ def _arithmetic(operator: str, left: Vector, right: Vector) -> Vector:
     a, b = left.data, right.data
     with np.errstate(all="ignore"):
         if operator == "/":
-            x, y = a.astype(np.float64), b.astype(np.float64)
+            x, y = as_floats(a), as_floats(b)
             return _float(np.divide(x, y), valid & (y != 0))
         if operator == "%":
+            valid = valid & (b != 0)
             safe = np.where(b == 0, 1, b)
-            rest, valid = np.fmod(a, safe), valid & (b != 0)
-            return Vector(left.type, rest, valid) if left.type == "int" else _float(rest, valid)
-        out = a + b if operator == "+" else a - b if operator == "-" else a * b
-    if left.type == "float":
-        return _float(out, valid)
-    return Vector("int", out, valid & _fits(operator, a, b, out))
+            if left.type == "float":
+                return _float(np.fmod(a, safe), valid)
+            large = is_large(a) or is_large(b)
+            return Vector("int", exactly(truncated, valid, a, safe) if large else np.fmod(a, safe), valid)
+        if left.type == "float":
+            return _float(_plainly(operator, a, b), valid)
+        if is_large(a) or is_large(b):
+            return Vector("int", narrow(np.where(valid, _plainly(operator, a, b), 0)), valid)
+        out = _plainly(operator, a, b)
+        if np.all(_fits(operator, a, b, out) | ~valid):
+            return Vector("int", out, valid)
+        return Vector("int", _plainly(operator, np.where(valid, a, 0).astype(object), b), valid)
+
+
+def _plainly(operator: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    out: np.ndarray = a + b if operator == "+" else a - b if operator == "-" else a * b
+    return out
 
 
 def _fits(operator: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Where an integer operation did not leave 64 bits."""
+    """Where an operation on int64 did not leave 64 bits."""
+    fits: np.ndarray
     if operator == "+":
-        return ((a ^ out) & (b ^ out)) >= 0
-    if operator == "-":
-        return ((a ^ b) & (a ^ out)) >= 0
-    rough = np.abs(a.astype(np.float64) * b.astype(np.float64))
-    fits = rough < 9.2e18
-    for place in np.flatnonzero(~fits & (rough < 9.3e18)):
-        fits[place] = -(2**63) <= int(a[place]) * int(b[place]) < 2**63
+        fits = ((a ^ out) & (b ^ out)) >= 0
+    elif operator == "-":
+        fits = ((a ^ b) & (a ^ out)) >= 0
+    else:  # a product that left 64 bits is far from what it should be
+        fits = np.abs(a.astype(np.float64) * b.astype(np.float64) - out.astype(np.float64)) < 4.6e18
     return fits
 
 
@@ -257,29 +279,32 @@ def function(name: str, given: list[Vector], count: int) -> Vector:
                 return _choose(name, align(given))
             case "abs":
                 data = np.abs(first.data)
-                return Vector(first.type, data, valid & (data >= 0)) if first.type == "int" else _float(data, valid)
+                if first.type == "int" and not np.all((data >= 0) | ~valid):  # of the lowest of 64 bits
+                    data = np.abs(first.data.astype(object))
+                return Vector("int", data, valid) if first.type == "int" else _float(data, valid)
             case "sqrt":
-                return _float(np.sqrt(first.data.astype(np.float64)), valid)
+                return _float(np.sqrt(as_floats(first.data)), valid)
             case "floor" | "ceil":
                 if first.type == "int":
                     return first
-                data = (np.floor if name == "floor" else np.ceil)(first.data.astype(np.float64))
-                fits = valid & (np.abs(data) < 2.0**63)
-                return Vector("int", np.where(fits, data, 0).astype(np.int64), fits)
+                data = (np.floor if name == "floor" else np.ceil)(first.data)
+                valid = valid & ~np.isinf(data)
+                kept = np.where(valid, data, 0.0)
+                large = bool((np.abs(kept) >= 2.0**63).any())
+                return Vector("int", exactly(int, valid, kept) if large else kept.astype(np.int64), valid)
             case "round":
                 digits = given[1].data if len(given) > 1 else np.zeros(count, np.int64)
-                pairs = [round_half_up(x, int(d)) for x, d in zip(first.data.tolist(), digits.tolist(), strict=True)]
-                kind: Type = "int" if first.type == "int" else "float"
-                fits = np.asarray([pair is not None for pair in pairs], bool)
-                data = np.asarray([0 if pair is None else pair for pair in pairs], _DTYPE[kind])
-                return Vector(kind, data, valid & fits)
+                if first.type == "int":
+                    return Vector("int", exactly(round_half_up, valid, first.data, digits), valid)
+                rows = zip(first.data.tolist(), digits.tolist(), valid.tolist(), strict=True)
+                return Vector("float", np.asarray([round_half_up(x, d) if ok else 0.0 for x, d, ok in rows]), valid)
             case "hour":
                 return Vector("int", hour_of_day(first.data), valid)
             case "dayofweek":
                 return Vector("int", day_of_week(first.data), valid)
             case "distance" | "haversine":
                 measure = _distance if name == "distance" else _haversine
-                return _float(measure(*(v.data.astype(np.float64) for v in given)), valid)
+                return _float(measure(*(as_floats(v.data) for v in given)), valid)
             case "length":
                 sizes = np.asarray([len(word) for word in first.words] or [0], np.int64)
                 return Vector("int", sizes[first.data], valid)

@@ -123,6 +123,7 @@ def walk(
             network.kid_symbol,
             network.kid_node,
             network.wants,
+            network.onward,
             network.window,
             network.ends,
             network.end_query,

@@ -79,3 +79,8 @@ def children(node: Condition | Expression) -> tuple[Any, ...]:
             return parts
         case _:
             return ()
+
+
+def is_flat(node: Condition | Expression) -> bool:
+    """Whether it has attributes and constants only: no aggregate, no duration, no FORALL."""
+    return not isinstance(node, Aggregate | Duration | Forall) and all(map(is_flat, children(node)))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -53,6 +54,27 @@ def test_random_cases_match_something() -> None:
     """The harness is worth its time only if its queries find something: nearly half of them do, at the least."""
     cases = [random_case(seed) for seed in range(100)]
     assert sum(bool(equals_naive(case)[0]) for case in cases) >= 45
+
+
+PATTERNS = "seq and or nested nested_within window times group negation any filter timerat timerevery timerafter"
+EDGES = "leading_negation middle_negation trailing_negation negation_in_and leading_group middle_group trailing_group"
+OUTERMOST = "after_nested outermost_seq outermost_and outermost_or outermost_element outermost_timerafter"
+CHOICES = [f"{one}_{other}" for one in ("all", "recent", "earliest", "merged") for other in ("none", "used", "older")]
+CONDITIONS = """ties_ordered ties_apart key constant_key dnf not forall forall_to_count shifted_index not_forall
+    between not_between in not_in like not_like isnull not_isnull duration minus arithmetic aggregate_in_where
+    aggregate_in_return undeclared_in_where undeclared_in_return unbound_in_where unbound_in_return
+    function_of_several_in_where function_of_several_in_return"""
+CALLS = "abs ceil coalesce concat dayofweek distance floor greatest haversine hour least length lower round sqrt upper"
+CASES = "reference late_reference field_in_where field_in_return several range interval undeclared"
+NUMBERS = "large infinite signed_zero"
+
+
+def test_random_cases_have_every_feature() -> None:
+    """A remainder over two events once stood in so few cases that a wrong one was not noticed."""
+    wanted = [*f"{PATTERNS} {EDGES} {OUTERMOST} {CONDITIONS} {CASES} {NUMBERS}".split(), *CHOICES]
+    wanted += [f"call_{name}" for name in CALLS.split()]
+    seen = Counter(feature for seed in range(1000) for feature in random_case(seed).features)
+    assert {name: seen[name] for name in wanted if seen[name] < 10} == {}
 
 
 def test_a_corrupted_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

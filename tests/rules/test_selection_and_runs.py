@@ -3,7 +3,7 @@
 import pytest
 
 import cep_core
-from cep_core.errors import EventError
+from cep_core.errors import EventError, QueryError
 from tests import naive
 from tests.harness import EVALUATORS, SECOND, Case, case, check, engine_rows, events_from, naive_rows, table_of
 
@@ -291,6 +291,17 @@ def test_rows_that_share_an_id_and_differ_are_refused(evaluator: str) -> None:
     events = events_from("A1{x=1} A1{x=2}")
     with pytest.raises(EventError, match="A1"):
         EVALUATORS[evaluator](events, {"q": "PATTERN A a"})
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("schema", [None, {"A": {}}, {"A": {}, "B": {}}], ids=["no schema", "not declared", "declared"])
+def test_an_id_that_is_a_class_is_refused(evaluator: str, schema: dict[str, dict[str, str]] | None) -> None:
+    """The matches of B would be events of the class B, as others are already. A class that is only named is none."""
+    queries = {"B": "PATTERN A a", "q": "PATTERN SEQ(A a, B b) WITHIN 9 s"}
+    with pytest.raises(QueryError, match="B"):
+        EVALUATORS[evaluator](events_from("A1 B2"), queries, schema=schema)
+    if schema is None or "B" not in schema:
+        assert len(EVALUATORS[evaluator](events_from("A1 A2"), queries, schema=schema)) == 3
 
 
 CONSUMING = "PATTERN SEQ(A a, B b) WITHIN 9 s SELECT earliest CONSUME used"

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from cep_core.errors import DeclarationError
 from jobs.calls import Engine, shared_engine
-from jobs.catalogue import load_workload
+from jobs.catalogue import Workload, load_workload
 from jobs.coverage import coverage
+from jobs.inputs import input_versions
 from jobs.mine import stage_run
 from jobs.publish import publish_run
 from jobs.reach import consumes
@@ -95,7 +96,7 @@ def backfill(
     workload = load_workload(settings, request.queries)
     for run_id in reconcile(spark, settings):
         say(f"run {run_id} was killed after it had published; its row in runs is written now")
-    known = coverage(spark, settings, request.from_us, request.to_us)
+    known = coverage(spark, settings, request.from_us, request.to_us, _pins(spark, settings, request, workload))
     everything = tuple(workload.versions)
     plan = [(chunk, everything if again else known.lacking(workload.versions, *chunk)) for chunk in chunks]
     todo = [part for part in plan if part[1]]
@@ -131,6 +132,15 @@ def backfill(
         published = _side_by_side(one, jobs, ordered, parallel)
     bar.end()
     return Summary(len(chunks), len(chunks) - len(todo), tuple(published), time.monotonic() - began)
+
+
+def _pins(spark: SparkSession, settings: Settings, request: Request, workload: Workload) -> dict[str, int] | None:
+    """The versions that a pinned request reads; None: it reads the tables as they are."""
+    if not request.pinned:
+        return None
+    return dict(request.versions) or input_versions(
+        spark, settings, workload.declarations, workload.classes, request.as_of
+    )
 
 
 _Job = tuple[tuple[int, int], tuple[str, ...]]

@@ -1,10 +1,10 @@
 """One engine call: what runs inside a Spark Python worker.
 
-Enters: the rows of one task, in Arrow batches, in any order. Leaves: Arrow batches of CALL_SCHEMA: one row per call
-with the number of its events, then its matches, then its state where its queries consume.
+Enters: the packs of one task. Leaves: rows of CALL_SCHEMA: one with the number of the call's events, then its matches,
+many to a row as an Arrow stream, then its state where its queries consume. `open_matches` makes columns of the matches.
 Always holds: a call holds its events and one part of its answers, never all of them; only matches of the group's
-targets that are detected in the task's range leave it. Rows stay columns on the whole way: there is no Python object
-per event or match.
+targets that are detected in the task's range leave it. pandas, which applyInPandas goes through, sees packs and parts
+of answers, a few values each: there is no Python object per event or match.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.distribute import Task
-from jobs.route import CLASS, Frame
+from jobs.encode import CONTENT, from_stream, gather, to_stream
 
 MATCH_SCHEMA = (
     "query_id string, match_id string, start_ts timestamp, end_ts timestamp, detection_ts timestamp, "
     "members array<struct<element:string,event_class:string,event_id:string,start_ts:timestamp,end_ts:timestamp>>, "
     "fields map<string,string>, source string, query_version string"
 )
-# A row is a match, or the events of a call, or the state after it: what it is not is null.
-CALL_SCHEMA = f"{MATCH_SCHEMA}, rows bigint, state binary"
+# A row is the events of a call, or a part of its matches, or the state after it: what it is not is null.
+CALL_SCHEMA = "rows bigint, matches binary, state binary"
 BATCH_MATCHES = 50_000
 
 _US = pa.timestamp("us", tz="UTC")
@@ -37,21 +38,23 @@ MATCH_ARROW = pa.schema([
     ("members", pa.list_(_MEMBER)), ("fields", pa.map_(pa.string(), pa.string())), ("source", pa.string()),
     ("query_version", pa.string()),
 ])  # fmt: skip
-_CALL_ARROW = pa.schema([*MATCH_ARROW, ("rows", pa.int64()), ("state", pa.binary())])
 
 # (events, work, start_us, end_us, state) -> tables of matches, and the state after them where they consume
 Answers = tuple[Iterator[pa.Table], Callable[[], pa.Table | None]]
 Engine = Callable[[pa.Table, "Work", int, int, pa.Table | None], Answers]
-Gather = Callable[[Iterator[pa.RecordBatch], Task], pa.Table]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a group's calls need, sent to the workers once. versions: target query -> version; with_source: targets
-    whose matches have a source; limit: most answers per partition, of all queries or of each; state: what was consumed
-    before the tasks' start, as Arrow bytes, None: no CONSUME."""
+    """What a group's calls need, sent to the workers once. columns: of the events; classes, lookback_us: which of a
+    pack's events a call needs; versions: target query -> version; with_source: targets whose matches have a source;
+    limit: most answers per partition, of all queries or of each; state: what was consumed before the tasks' start, as
+    Arrow bytes, None: no CONSUME."""
 
     prepared: Any
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]
+    lookback_us: int
     versions: Mapping[str, str]
     with_source: frozenset[str]
     limit: int | Mapping[str, int]
@@ -63,6 +66,9 @@ def shared_engine(events: pa.Table, work: Work, start_us: int, end_us: int, stat
     import cep_core
 
     limit: Any = work.limit
+    if any(query.refers_to for query in work.prepared.queries.values()):  # matches, as events, have plain sources
+        place = events.schema.get_field_index("source")
+        events = events.set_column(place, "source", events.column("source").cast(pa.string()))
     if state is None:
         return cep_core.mine_chunks(events, work.prepared, start_us, end_us, limit=limit), lambda: None
     before = state if len(state) else None
@@ -78,22 +84,22 @@ def no_engine(events: pa.Table, work: Work, start_us: int, end_us: int, state: p
 
 
 def make_call(
-    tasks: tuple[Task, ...], work: Any, gather: Gather, engine: Engine
-) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for applyInArrow over the groups of `task`. `work` is a broadcast of group number -> Work."""
+    tasks: tuple[Task, ...], work: Any, engine: Engine
+) -> Callable[[tuple[Any, ...], Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """The function for applyInPandas over the packs of each task. `work` is a broadcast of group number -> Work."""
     by_number = {task.number: task for task in tasks}
 
-    def call(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = by_number[key[0].as_py()]
+    def call(key: tuple[Any, ...], packs: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        task = by_number[int(key[0])]
         todo: Work = work.value[task.group]
-        events = gather(batches, task)
+        contents = (content for some in packs for content in some[CONTENT])
+        events = gather(contents, todo.columns, todo.classes, task.start_us - todo.lookback_us, task.end_us)
         state = None if todo.state is None else from_stream(todo.state)
         answers, after = engine(events, todo, task.start_us, task.end_us, state)
         yield _row(rows=len(events))
         for matches in answers:
             for batch in finish(matches, events, todo).to_batches(BATCH_MATCHES):
-                nothing = pa.nulls(len(batch), pa.int64()), pa.nulls(len(batch), pa.binary())
-                yield pa.RecordBatch.from_arrays([*batch.columns, *nothing], schema=_CALL_ARROW)
+                yield _row(matches=to_stream(batch))
         left = after()
         if left is not None:
             yield _row(state=to_stream(left))
@@ -101,19 +107,15 @@ def make_call(
     return call
 
 
-def gather_rows(frame: Frame) -> Gather:
-    """What makes one Arrow table, with the columns that the engine reads, of the batches of rows."""
+def _row(rows: int | None = None, matches: bytes | None = None, state: bytes | None = None) -> pd.DataFrame:
+    return pd.DataFrame({"rows": pd.array([rows], "Int64"), "matches": [matches], "state": [state]})
 
-    def gather(batches: Iterator[pa.RecordBatch], task: Task) -> pa.Table:
-        held = pa.Table.from_batches(list(batches))
-        classes = pa.array(frame.classes)
-        codes = [pa.DictionaryArray.from_arrays(chunk, classes) for chunk in held.column(CLASS).chunks]
-        columns = {"event_class": pa.chunked_array(codes)} | {name: held.column(name) for name in frame.columns}
-        if frame.points:
-            columns["start_ts"] = columns["end_ts"]
-        return pa.table(columns)
 
-    return gather
+def open_matches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function for mapInArrow over the column `matches`: columns of MATCH_SCHEMA."""
+    for batch in batches:
+        for part in batch.column("matches"):
+            yield from from_stream(part.as_buffer()).to_batches()
 
 
 def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
@@ -134,24 +136,30 @@ def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
 
 
 def _sources(matches: pa.Table, ids: Any, events: pa.Table, with_source: frozenset[str]) -> Any:
-    """The source of a member that is an event of this call: all members of such a match share it."""
-    if "source" in matches.column_names:
-        return matches.column("source")
-    if not with_source or not len(matches):
-        return pa.nulls(len(matches), pa.string())
-    members = matches.column("members").combine_chunks()
-    members = members.chunk(0) if isinstance(members, pa.ChunkedArray) else members
-    flat = members.flatten()
-    at = pc.index_in(
-        flat.field("event_id").cast(pa.string()), value_set=_plain(events.column("event_id").cast(pa.string()))
-    )
-    owner = pc.list_parent_indices(members).to_numpy()
-    known = np.flatnonzero(~np.asarray(at.is_null()))
-    first = np.full(len(matches), -1, np.int64)
-    first[owner[known][::-1]] = at.take(pa.array(known)).to_numpy()[::-1]
-    rows = pa.array(np.where(first < 0, 0, first), mask=first < 0)
-    found = _plain(events.column("source").cast(pa.string())).take(rows)
-    return pc.if_else(pc.is_in(ids, value_set=pa.array(sorted(with_source))), found, pa.scalar(None, pa.string()))
+    """The source of a member that is an event of this call: all members of such a match share it. Members are looked at
+    from the first on: the first is no event only where it is a timer or a match."""
+    wanted = pc.is_in(ids, value_set=pa.array(sorted(with_source), pa.string()))
+    left = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+    members = _plain(matches.column("members"))
+    offsets, flat = members.offsets.to_numpy(), members.values
+    row = np.full(len(matches), -1, np.int64)
+    place = 0
+    while len(left := left[offsets[left] + place < offsets[left + 1]]):
+        looked = pa.array(offsets[left] + place)
+        found = _rows_of(flat.field("event_id").take(looked), flat.field("end_ts").take(looked), events)
+        row[left] = found
+        left, place = left[found < 0], place + 1
+    return _plain(events.column("source").cast(pa.string())).take(pa.array(row, mask=row < 0))
+
+
+def _rows_of(event_ids: pa.Array, ends: pa.Array, events: pa.Table) -> np.ndarray:
+    """int64: the row of each of these events, -1 where there is none. Few events end at these moments, and numbers are
+    compared sooner than ids."""
+    moments = events.column("end_ts")
+    near = np.flatnonzero(pc.is_in(moments, value_set=ends.cast(moments.type)).to_numpy())
+    names = _plain(events.column("event_id")).take(pa.array(near))
+    at = pc.index_in(event_ids, value_set=names).fill_null(-1).to_numpy()
+    return np.where(at < 0, -1, near[at]) if len(near) else np.full(len(at), -1, np.int64)
 
 
 def _plain(values: Any) -> pa.Array:
@@ -159,24 +167,4 @@ def _plain(values: Any) -> pa.Array:
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def to_stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def from_stream(data: Any) -> pa.Table:
-    return pa.ipc.open_stream(data).read_all()
-
-
-def _row(rows: int | None = None, state: bytes | None = None) -> pa.RecordBatch:
-    """A row that is no match."""
-    values = {"rows": [rows], "state": [state]}
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values.get(field.name, [None]), field.type) for field in _CALL_ARROW], schema=_CALL_ARROW
-    )
-
-
-__all__ = ["CALL_SCHEMA", "Answers", "Engine", "Gather", "Work", "gather_rows", "make_call", "no_engine",
-           "shared_engine"]  # fmt: skip
+__all__ = ["CALL_SCHEMA", "Answers", "Engine", "Work", "make_call", "no_engine", "open_matches", "shared_engine"]

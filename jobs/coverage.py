@@ -60,15 +60,25 @@ class Coverage:
         return tuple(sorted(q for q, v in versions.items() if not covered(spans.get(q, ()), v, from_us, to_us)))
 
 
-def coverage(spark: SparkSession, settings: Settings, from_us: int, to_us: int) -> Coverage:
-    """The published runs that touch [from, to), read once."""
+def coverage(
+    spark: SparkSession, settings: Settings, from_us: int, to_us: int, pins: Mapping[str, int] | None = None
+) -> Coverage:
+    """The published runs that touch [from, to), read once. What a pinned run published is of older tables: it counts as
+    results of no version. With `pins`, results count where they are of just these versions of the input tables."""
     from pyspark.sql import functions as F
 
+    known = tables.read(spark, settings, "runs")
+    pinned = F.col("pinned") if "pinned" in known.columns else F.lit(None)  # a table made before that column
     rows = (
-        tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
+        known.where("outcome IN ('published', 'empty')")
         .where((F.unix_micros("from_ts") < to_us) & (F.unix_micros("to_ts") > from_us))
-        .select(F.unix_micros("from_ts").alias("a"), F.unix_micros("to_ts").alias("b"), "finished_at", "query_versions")
+        .select(F.unix_micros("from_ts").alias("a"), F.unix_micros("to_ts").alias("b"), "finished_at", "query_versions",
+                "input_versions", F.coalesce(pinned, F.lit(False)).alias("pinned"))
         .collect()
     )  # fmt: skip
     rows.sort(key=lambda row: row["finished_at"])
-    return Coverage(tuple((row["a"], row["b"], row["query_versions"]) for row in rows))
+    counts = [row["pinned"] is False if pins is None else row["input_versions"] == dict(pins) for row in rows]
+    return Coverage(tuple(
+        (row["a"], row["b"], row["query_versions"] if counted else dict.fromkeys(row["query_versions"], ""))
+        for row, counted in zip(rows, counts, strict=True)
+    ))  # fmt: skip

@@ -93,10 +93,13 @@ def fetch_jars(java: Path, ivy_settings: str = "", say: Callable[[str], None] = 
 
 def _fetch(jar: Jar, java: Path, ivy_settings: str, scratch: Path) -> None:
     """The jar in `scratch`, checked. Where Java does not trust the server, once more with what Python trusts: on a
-    machine with certificates of its own, the packaged Java knows nothing of them."""
+    machine with certificates of its own, the packaged Java knows nothing of them. Any other failure may pass, so it
+    is tried once more too."""
     failed = _ivy(jar, [str(java), *_proxies()], ivy_settings, scratch)
-    if failed and "certificate" in failed.lower() and (trust := _trusted_by_python(scratch)):
-        failed = _ivy(jar, [str(java), *_proxies(), *trust], ivy_settings, scratch)
+    if failed:
+        trusts = "certificate" in failed.lower()
+        failed = _ivy(jar, [str(java), *_proxies(), *(_trusted_by_python(scratch) if trusts else ())],
+                      ivy_settings, scratch)  # fmt: skip
     fetched = scratch / jar.name
     if failed or not fetched.is_file():
         raise RuntimeMissing(f"cannot fetch {jar.name}: {failed or 'Ivy brought no such file'}. {_advice(jar)}")
@@ -182,8 +185,7 @@ def _reason(shown: str) -> str:
     for pattern in (access, raised, absent):
         if found := re.search(pattern, shown):
             return found[1].strip()
-    lines = [line.strip() for line in shown.splitlines() if line.strip()]
-    return lines[-1] if lines else "Ivy said nothing"
+    return "Ivy, Spark's client for packages, ended without saying why"
 
 
 def _advice(jar: Jar) -> str:

@@ -79,6 +79,9 @@ class LocalAirflow:
             "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": self.address,
             "AIRFLOW__API__WORKERS": "1",
+            # The default, half a minute, is for DAGs that change: each round loads Airflow anew for every file.
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
+            "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "AIRFLOW__API__SECRET_KEY": self.secret,
             "AIRFLOW__API_AUTH__JWT_SECRET": self.secret,
             "NO_PROXY": "127.0.0.1,localhost",

@@ -19,12 +19,13 @@ from pyspark.sql import functions as F
 
 from cep_core.errors import EventError, HindsightError, StateError, TableError
 from jobs import tables
-from jobs.calls import CALL_SCHEMA, Engine, Gather, Work, gather_rows, shared_engine
+from jobs.calls import CALL_SCHEMA, Engine, Work, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.check import check_declarations
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
+from jobs.encode import CUT_ROWS
 from jobs.inputs import input_versions
-from jobs.packed import count_packs, gather_from_packs, open_shelf, packable, route_packs
+from jobs.packed import count_packs, open_shelf, packable, route_packs
 from jobs.packs import Packing, refresh_packs, usable_packing
 from jobs.primitives import Keep, read_primitives
 from jobs.prune import needed_rows
@@ -160,8 +161,7 @@ class _Run:
             layouts.append(self._lay_out(group, counts, start, end, numbered))
         self.manifest = self.manifest.took("count", time.monotonic() - began)
         if any(layout.tasks for layout in layouts):
-            gather = gather_from_packs(groups, frame_of(self.workload, layouts))
-            self._call(route_packs(self.spark, shelf, layouts), layouts, gather, matches)
+            self._call(route_packs(self.spark, shelf, layouts), layouts, matches)
 
     def _stateless(self, groups: list[Group], matches: str) -> None:
         start, end = self.request.from_us, self.request.to_us
@@ -171,8 +171,8 @@ class _Run:
         for group in groups:
             numbered = sum(len(layout.tasks) for layout in layouts)
             layouts.append(self._lay_out(group, counts[group.number], start, end, numbered))
-        frame = frame_of(self.workload, layouts)
-        self._call(route(events, layouts, needs, frame, start, end), layouts, gather_rows(frame), matches)
+        if any(layout.tasks for layout in layouts):
+            self._call(self._route(events, layouts, needs, start, end), layouts, matches)
 
     def _stateful(self, group: Group, matches: str) -> None:
         """From the nearest known state on, in rounds that follow one another where the rows per call demand it."""
@@ -190,10 +190,10 @@ class _Run:
         for number, (low, high) in enumerate(pairwise(edges)):
             part = counts if len(edges) == 2 else self._count(events, [group], needs, low, high)[group.number]
             layout = self._lay_out(group, part, low, high, 0)
-            frame = frame_of(self.workload, [layout])
-            routed = route(events, [layout], needs, frame, low, high)
-            raw = staging_path(self.settings, self.manifest.run_id, f"calls/{group.number}-{number}")
-            state = self._call(routed, [layout], gather_rows(frame), matches, state, raw) or state
+            if layout.tasks:
+                routed = self._route(events, [layout], needs, low, high)
+                raw = staging_path(self.settings, self.manifest.run_id, f"calls/{group.number}-{number}")
+                state = self._call(routed, [layout], matches, state, raw) or state
         if not self.request.pinned:
             targets = set(self.workload.versions)
             parts = split_state(state, [name for name in consuming if name in targets])
@@ -254,7 +254,13 @@ class _Run:
             self.spark.sparkContext.defaultParallelism, numbered,
         )  # fmt: skip
 
-    def _work(self, group: Group) -> Work:
+    def _route(
+        self, events: DataFrame, layouts: Sequence[Layout], needs: dict[int, Column], start: int, end: int
+    ) -> DataFrame:
+        frame = frame_of(self.workload, layouts)
+        return route(events, layouts, needs, frame, start, end, min(self.settings.rows_per_call, CUT_ROWS))
+
+    def _work(self, group: Group, columns: tuple[str, ...]) -> Work:
         import cep_core
 
         checked = self.workload.checked
@@ -262,7 +268,9 @@ class _Run:
         prepared = cep_core.prepare(texts, self.workload.schema)
         versions = {name: checked[name].version for name in group.targets}
         with_source = frozenset(name for name in group.targets if "source" in checked[name].key)
-        return Work(prepared, versions, with_source, self._limit(group))
+        return Work(
+            prepared, columns, group.classes, group.lookback_us, versions, with_source, self._limit(group)
+        )  # fmt: skip
 
     def _limit(self, group: Group) -> int | dict[str, int]:
         """Most answers per partition: the setting, or of each query where some have a limit of their own."""
@@ -272,7 +280,7 @@ class _Run:
         return limits if len(set(limits.values())) > 1 else next(iter(limits.values()))
 
     def _call(
-        self, routed: DataFrame, layouts: Sequence[Layout], gather: Gather, matches: str, state: bytes | None = None,
+        self, routed: DataFrame, layouts: Sequence[Layout], matches: str, state: bytes | None = None,
         raw: str | None = None,
     ) -> bytes | None:  # fmt: skip
         """The engine over all tasks, its matches appended to `matches`. With a state before the calls, and `raw`, where
@@ -280,13 +288,12 @@ class _Run:
         from pyspark.sql import Observation
 
         tasks = tuple(task for layout in layouts for task in layout.tasks)
-        if not tasks:
-            return None
+        columns = ("start_ts", *frame_of(self.workload, layouts).columns)
         began = time.monotonic()
         seen = Observation()
-        work = {layout.group.number: replace(self._work(layout.group), state=state) for layout in layouts}
+        work = {layout.group.number: replace(self._work(layout.group, columns), state=state) for layout in layouts}
         sent = self.spark.sparkContext.broadcast(work)
-        rows = call_engine(routed, tasks, sent, gather, self.engine)
+        rows = call_engine(routed, tasks, sent, self.engine)
         rows = rows.observe(seen, F.sum("rows").alias("rows"), F.count("rows").alias("calls"))
         if raw is not None:
             rows.write.mode("overwrite").parquet(raw)

@@ -8,19 +8,18 @@ need. Nothing of a pack's content is read to count or to route it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import functions as F
 
 from jobs import tables
-from jobs.calls import Gather
 from jobs.distribute import Group, Layout, Task
-from jobs.packs import Packing, gather_packs
-from jobs.route import TASK, Counts, Frame
+from jobs.encode import CONTENT, NUMBER
+from jobs.packs import Packing
+from jobs.route import Counts, by_number
 from schemas import PACKS
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def count_packs(shelf: Shelf, group: Group, start_us: int, end_us: int) -> Count
 
 
 def route_packs(spark: SparkSession, shelf: Shelf, layouts: Sequence[Layout]) -> DataFrame:
-    """(task, content): each pack once for every task that may need it, one Spark partition per task."""
+    """Each pack once for every task that may need it, one Spark partition per task."""
     pairs = []
     for layout in layouts:
         for fine, tasks in _tasks_of(layout).items():
@@ -81,9 +80,8 @@ def route_packs(spark: SparkSession, shelf: Shelf, layouts: Sequence[Layout]) ->
                 for place in shelf.place[own & (shelf.last_us >= low) & (shelf.first_us < task.end_us)]:
                     pairs.append((*(int(number) for number in place), task.number))
     count = sum(len(layout.tasks) for layout in layouts)
-    routes = spark.createDataFrame(pairs, f"hash_range int, stretch bigint, part int, {TASK} int")
-    joined = shelf.packs.join(F.broadcast(routes), list(_PLACE)).select(TASK, "content")
-    return joined.repartitionById(max(count, 1), F.col(TASK))
+    routes = spark.createDataFrame(pairs, f"hash_range int, stretch bigint, part int, {NUMBER} bigint")
+    return by_number(shelf.packs.join(F.broadcast(routes), list(_PLACE)).select(NUMBER, CONTENT), count)
 
 
 def _tasks_of(layout: Layout) -> dict[int, list[Task]]:
@@ -94,17 +92,3 @@ def _tasks_of(layout: Layout) -> dict[int, list[Task]]:
         last = int(first) + (int(layout.slices[strip].max()) if strip >= 0 else 0)
         found[fine] = [by_number[number] for number in range(int(first), last + 1) if number in by_number]
     return found
-
-
-def gather_from_packs(groups: Iterable[Group], frame: Frame) -> Gather:
-    """What makes the events of a task from its packs, in the worker."""
-    reach = {group.number: (group.classes, group.lookback_us) for group in groups}
-
-    def gather(batches: Iterator[pa.RecordBatch], task: Task) -> pa.Table:
-        classes, lookback_us = reach[task.group]
-        contents = (content.as_buffer() for batch in batches for content in batch.column("content"))
-        low_us, high_us = task.start_us - lookback_us, task.end_us
-        events = gather_packs(contents, frame.columns, classes, low_us, high_us)
-        return events.append_column("start_ts", events.column("end_ts")) if frame.points else events
-
-    return gather

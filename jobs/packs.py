@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
@@ -27,6 +28,7 @@ from pyspark.sql import functions as F
 from cep_core.errors import EventError, TableError
 from jobs import tables
 from jobs.catalogue import Workload
+from jobs.encode import CONTENT, CUT_SCHEMA, NUMBER, cut, encode, joined, opened, sorted_order
 from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives
 from jobs.publish import concurrent
@@ -47,9 +49,6 @@ EVENTS_OF_A_PACK = 20_000  # at least about so many, or the packs' own weight sh
 MOST_OF_A_PACK = 500_000  # a hot source: more of them are several packs
 MOST_RANGES = 256
 _PACK_SCHEMA = ", ".join(f"`{c.name}` {c.type}" for c in PACKS.columns)
-_PACK_ARROW = pa.schema([("hash_range", pa.int32()), ("stretch", pa.int64()), ("part", pa.int32()),
-                         ("events", pa.int64()), ("first_us", pa.int64()), ("last_us", pa.int64()),
-                         ("content", pa.binary())])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -201,70 +200,38 @@ def _stretch(stretch_us: int) -> Column:
 def packed(events: DataFrame, packing: Packing) -> DataFrame:
     """The events as rows of `packs`, ordered by time over the files, so that a run reads only its own."""
     # a null source hashes like any other value: such events take part in queries that do not test [source]
-    hashed = F.xxhash64("source").bitwiseAND(F.lit(packing.ranges - 1)).cast("int")
-    placed = events.withColumns({"__range": hashed, "__stretch": _stretch(packing.stretch_us)})
-    rows = placed.groupBy("__range", "__stretch").applyInArrow(_pack, _PACK_SCHEMA)
+    hashed = F.xxhash64("source").bitwiseAND(F.lit(packing.ranges - 1))
+    number = _stretch(packing.stretch_us) * packing.ranges + hashed
+    pieces = events.select(number.alias(NUMBER), "*").mapInArrow(_pieces, CUT_SCHEMA)
+    rows = pieces.groupBy(NUMBER).applyInPandas(_joined(packing.ranges), _PACK_SCHEMA)
     return rows.repartitionByRange(8, "stretch")
 
 
-def _pack(key: tuple[pa.Scalar, ...], events: pa.Table) -> pa.Table:
-    """One group of events as one pack, or some."""
-    events = events.drop_columns(["__range", "__stretch"])
-    check_times(events)
-    events = events.take(pc.sort_indices(events, [("source", "ascending"), ("end_ts", "ascending")]))
-    if events.column("start_ts").equals(events.column("end_ts")):
-        events = events.drop_columns("start_ts")
-    for name in ("source", "event_class"):
-        place = events.schema.get_field_index(name)
-        events = events.set_column(place, name, events.column(name).combine_chunks().dictionary_encode())
-    rows = []
-    for part, at in enumerate(range(0, len(events), MOST_OF_A_PACK)):
-        some = events.slice(at, MOST_OF_A_PACK).combine_chunks()
-        ends = pc.min_max(some.column("end_ts")).as_py()
-        rows.append((key[0].as_py(), key[1].as_py(), part, len(some), ends["min"], ends["max"], _stream(some)))
-    return pa.table([pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), _PACK_ARROW,
-                                                                        strict=True)], schema=_PACK_ARROW)  # fmt: skip
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return cut()(map(_with_times, batches))
 
 
-def check_times(events: pa.Table) -> None:
-    """Refuses rows that are no events, in the words of the run that would read them."""
+def _joined(ranges: int) -> Callable[[tuple[Any, ...], Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """The function for applyInPandas over the pieces of one hash range in one stretch: one pack of them, or some."""
+
+    def join(key: tuple[Any, ...], pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        stretch, hash_range = divmod(int(key[0]), ranges)
+        events = joined(opened(content) for some in pieces for content in some[CONTENT])
+        events = events.take(pa.array(sorted_order(events))).combine_chunks()
+        for part, at in enumerate(range(0, len(events), MOST_OF_A_PACK)):
+            some = events.slice(at, MOST_OF_A_PACK)
+            ends = pc.min_max(some.column("end_ts")).as_py()
+            row = (hash_range, stretch, part, len(some), ends["min"], ends["max"], encode(some, "lz4"))
+            yield pd.DataFrame([row], columns=[c.name for c in PACKS.columns])
+
+    return join
+
+
+def _with_times(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The same; rows that are no events are refused, in the words of the run that would read them."""
     broken = sum(events.column(name).null_count for name in ("event_id", "start_ts", "end_ts"))
     broken += pc.sum(pc.greater(events.column("start_ts"), events.column("end_ts"))).as_py() or 0
     if broken:
         raise EventError(f"{broken} events have no event_id, no time, or end before they start; correct the table, "
                          f"filter them out in the declaration (where:), or quarantine them")  # fmt: skip
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def unpacked(content: Any, columns: Iterable[str]) -> pa.Table:
-    """The events of a pack with these columns; others are not even decompressed. start_ts of points is end_ts."""
-    names = sorted(columns)
-    schema = pa.ipc.open_stream(content).schema
-    wanted = [place for place, name in enumerate(schema.names) if name in names]
-    table = pa.ipc.open_stream(content, options=pa.ipc.IpcReadOptions(included_fields=wanted)).read_all()
-    if "start_ts" in names and "start_ts" not in table.column_names:
-        table = table.append_column("start_ts", table.column("end_ts"))
-    return table.select(names)
-
-
-def gather_packs(
-    contents: Iterable[Any], columns: Iterable[str], classes: Iterable[str], low_us: int, high_us: int
-) -> pa.Table:
-    """The events of all these packs that are of these classes and end in [low, high)."""
-    wanted, parts = pa.array(sorted(classes)), []
-    read = {"event_class", "end_ts", *columns}
-    for content in contents:
-        table = unpacked(content, read)
-        ends, names = table.column("end_ts"), table.column("event_class").chunk(0)
-        mask = pc.and_(pc.greater_equal(ends, low_us), pc.less(ends, high_us))
-        known = pc.is_in(names.dictionary, value_set=wanted)
-        if not pc.all(known).as_py():
-            mask = pc.and_(mask, known.take(names.indices))
-        parts.append(table if pc.all(mask).as_py() else table.filter(mask))
-    return pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+    return events

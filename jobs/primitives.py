@@ -124,7 +124,10 @@ def with_class(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, 
     if source.class_column is not None:
         values = dict(zip((c.name for c in source.classes), source.class_values, strict=True))
         column = F.expr(source.class_column).cast("string")
-        member = reduce(lambda a, b: a | b, (_both(column == values[c.name], c.where) for c in chosen))
+        free = [values[c.name] for c in chosen if c.where is None]  # one look-up, however many classes there are
+        members = [column.isin(free)] if free else []
+        members += [(column == values[c.name]) & F.expr(f"({c.where})") for c in chosen if c.where is not None]
+        member = reduce(lambda a, b: a | b, members)
         name = column
         if any(values[c.name] != c.name for c in chosen):
             name = reduce(
@@ -143,10 +146,6 @@ def with_class(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, 
 
 
 _CLASS = "__hindsight_class"
-
-
-def _both(condition: Column, where: str | None) -> Column:
-    return condition if where is None else condition & F.expr(f"({where})")
 
 
 def event_id_of(source: EventSource, event_class: Column) -> Column:

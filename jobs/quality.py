@@ -94,10 +94,13 @@ def _check_inputs(spark: SparkSession, settings: Settings, request: Request, say
     for name, source, classes in _sources(workload):
         rules = quality.rules(source.title)
         stored = source_frame(spark, settings, workload.declarations, source, versions)
-        rows = quality_rows.input_rows(stored, source, classes, bounds, rules, quality.sample_rows)
+        rows = quality_rows.input_rows(stored, source, classes, bounds, rules)
         mean = _mean(history.get((name, classes), [])[-rules.volume_runs :] if rules.volume_runs else [])
-        suite = expected.input_suite(name, bounds, rules, mean)
-        found = suites.run_suite(context, suite, rows, run_id, {"classes": classes, "hours": bounds.read_hours})
+        one_in = quality_rows.one_id_in(rows, quality.sample_rows)
+        suite = expected.input_suite(name, bounds, rules, mean, one_in)
+        known = {"classes": classes, "hours": bounds.read_hours}
+        sampled = {"duplicate_rate": f"one id in {one_in:,}, in all its rows"} if one_in > 1 else {}
+        found = suites.run_suite(context, suite, {expected.ROWS: rows}, run_id, known, sampled)
         count = max((outcome.rows for outcome in found), default=0)
         say(f"checked {counted(count, 'row')} of {name}")
         outcomes += found
@@ -132,25 +135,26 @@ def _check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, 
     context = suites.open_context(_docs(settings, quality, run_id, "outputs"))
     stored = spark.read.parquet(staging_path(settings, run_id, "matches"))
     columns = [(column.name, column.type) for column in COMPOSITE_EVENTS.columns]
-    outcomes = list(suites.run_suite(context, expected.schema_suite(table, columns, levels), stored.limit(0), run_id))
+    suite = expected.schema_suite(table, columns, levels)
+    outcomes = list(suites.run_suite(context, suite, {expected.ROWS: stored}, run_id))
     if not suites.failures(outcomes):  # matches of another shape cannot be read any further
         staged = staged_matches(spark, settings, run_id)
-        low_us, high_us = quality_rows.stretch(staged, run_id, bounds, _one_in(manifest.rows_read, quality.sample_rows))
-        events = read_primitives(
-            spark, settings, workload.declarations, workload.classes, (), low_us, high_us, manifest.input_versions
-        )
-        looked_up = {"from": moment(low_us), "to": moment(high_us)}
         facts = [expected.query_facts(workload.checked[name]) for name in workload.versions]
         limits = _limits(spark, settings, manifest, quality)
-        for suite, rows, known in (
-            (expected.output_suite(table, bounds, levels, facts),
-             quality_rows.matches_with_facts(spark, staged, facts), {}),
-            (expected.match_suite(table, levels), staged.select("match_id"), {}),
-            (expected.member_suite(table, levels),
-             quality_rows.members(staged, events, workload.classes, low_us, high_us), looked_up),
-            (expected.count_suite(table, levels), quality_rows.match_counts(spark, manifest.matches, limits), {}),
-        ):  # fmt: skip
-            outcomes += suites.run_suite(context, suite, rows, run_id, known)
+        one_in = max(1, manifest.rows_read // quality.sample_rows) if quality.sample_rows else 1
+        low_us, high_us = quality_rows.stretch(staged, run_id, bounds, one_in)
+        part = (low_us, high_us) != (bounds.read_from_us, bounds.to_us)
+        sampled = {"members_exist": f"those that start from {moment(low_us)} to {moment(high_us)}"} if part else {}
+        frames = {
+            expected.MATCHES: quality_rows.matches_with_facts(spark, staged, facts),
+            expected.MEMBERS: quality_rows.members(staged, workload.classes, (low_us, high_us) if part else None),
+            expected.EVENTS: read_primitives(
+                spark, settings, workload.declarations, workload.classes, (), low_us, high_us, manifest.input_versions
+            ),
+            expected.QUERIES: quality_rows.match_counts(spark, manifest.matches, limits),
+        }  # fmt: skip
+        suite = expected.output_suite(table, bounds, levels, facts)
+        outcomes += suites.run_suite(context, suite, frames, run_id, sampled=sampled)
     say(f"checked {counted(manifest.found, 'staged match', 'staged matches')}")
     refused = _conclude(spark, settings, manifest, "output", context, outcomes, say)
     checked = replace(manifest, refused=refused).took("check outputs", time.monotonic() - began)
@@ -200,13 +204,17 @@ def _conclude(
     docs = suites.build_docs(context)
     rows = [
         (manifest.run_id, now_us(), stage, o.table, o.check, o.column, o.level, o.success, o.rows, o.breaches,
-         o.observed, json.dumps({"about": o.about, "expected": o.expected, "docs": docs, **o.known}, sort_keys=True))
+         o.observed, json.dumps(_details(o, docs), sort_keys=True))
         for o in outcomes
     ]  # fmt: skip
     plain = QUALITY_RESULTS.ddl.replace("`checked_at` timestamp", "`checked_at` bigint")
     frame = spark.createDataFrame(rows, plain).withColumn("checked_at", F.timestamp_micros("checked_at"))
     condition = f"run_id = {_quoted(manifest.run_id)} AND stage = '{stage}'"
     _replace(spark, settings, QUALITY_RESULTS, frame.coalesce(1), condition)
+    for outcome in outcomes:
+        if outcome.sampled:
+            say(f"{outcome.table}: {outcome.check} looked at a sample, {counted(outcome.rows, 'row')}: "
+                f"{outcome.sampled}; `sample_rows: 0` in conf/quality.yaml makes it look at all")  # fmt: skip
     failed = suites.failures(outcomes)
     for outcome in failed:
         say(f"{outcome.level}: {outcome.sentence}")
@@ -224,6 +232,11 @@ def _conclude(
         f"See quality_results (run_id {manifest.run_id}) or {docs}; correct the data, or the check's level in "
         f"conf/quality.yaml{advice}"
     )
+
+
+def _details(outcome: Outcome, docs: str | None) -> dict[str, object]:
+    sampled = {"sampled": outcome.sampled} if outcome.sampled else {}
+    return {"about": outcome.about, "expected": outcome.expected, "docs": docs, **sampled, **outcome.known}
 
 
 def _replace(spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, condition: str) -> None:
@@ -260,10 +273,6 @@ def _bounds(from_us: int, to_us: int, workload: Workload) -> expected.Bounds:
         raise DeclarationError("a run needs its start before its end")
     lookback = max((lookback_us(name, workload.checked) for name in workload.versions), default=0)
     return expected.Bounds(from_us, to_us, max(from_us - lookback, BEGINNING_US), now_us())
-
-
-def _one_in(rows: int, sample_rows: int) -> int:
-    return max(1, rows // max(1, sample_rows))
 
 
 def _docs(settings: Settings, quality: QualitySettings, run_id: str, part: str) -> Path:

@@ -28,11 +28,10 @@ _NO_SIZE = 2**60  # what Spark says of rows that are not in files is near 2**63
 
 
 def input_rows(
-    frame: DataFrame, source: EventSource, classes: Iterable[str], bounds: Bounds, rules: InputRules,
-    sample_rows: int | None = None,
-) -> DataFrame:  # fmt: skip
+    frame: DataFrame, source: EventSource, classes: Iterable[str], bounds: Bounds, rules: InputRules
+) -> DataFrame:
     """Rows of these classes that the run reads, or that no run ever would: without times, too early, in the future, or
-    ending before they start. About `sample_rows` of them (all where None) have a `sampled_id`."""
+    ending before they start."""
     first, last = _stored_time(frame, source.start), _stored_time(frame, source.end)
 
     def at(expression: str, moment_us: int) -> Column:
@@ -46,25 +45,18 @@ def input_rows(
         ends_here = (last >= at(source.end, read_from)) & (last < at(source.end, read_to))
         never = never | starts_here | ends_here
     future = last > at(source.end, bounds.now_us + rules.clock_skew_us)
-    looked_at = frame.where(read | never | future)
-    one_in = 1 if sample_rows is None else one_id_in(looked_at, sample_rows)
-    # By the id's hash, so that all rows of an id are in the sample or none. Events of several classes that one row
-    # gives are no copies.
-    number = F.xxhash64("event_class", "event_id")
-    sampled = F.col("event_id").isNotNull() & (F.pmod(number, F.lit(one_in)) == 0)
     known = F.col("end_ts") <= bounds.now_us + rules.clock_skew_us
-    return seen(looked_at, source, classes).withColumns(
-        {"known_ts": F.when(known, F.col("end_ts")), "sampled_id": F.when(sampled, number)}
-    )
+    rows = seen(frame.where(read | never | future), source, classes)
+    return rows.withColumn("known_ts", F.when(known, F.col("end_ts")))
 
 
 def one_id_in(frame: DataFrame, sample_rows: int) -> int:
-    """What part of the ids gives about so many rows, judged by the size of the files behind the frame: counting them
-    would be a pass of its own."""
+    """What part of the ids gives about so many rows (0: all), judged by the size of the files behind the frame: to
+    count them would be a pass of its own."""
     plan: Any = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
     sizes = [int(str(plan.apply(n).stats().sizeInBytes())) for n in range(plan.size())]
     known = [size for size in sizes if size < _NO_SIZE]
-    return max(1, sum(known) // (_BYTES_OF_A_ROW * max(1, sample_rows)))
+    return max(1, sum(known) // (_BYTES_OF_A_ROW * sample_rows)) if sample_rows else 1
 
 
 def seen(frame: DataFrame, source: EventSource, classes: Iterable[str]) -> DataFrame:
@@ -123,20 +115,20 @@ def stretch(staged: DataFrame, run_id: str, bounds: Bounds, one_in: int) -> tupl
     return whole if low is None else (low, low + (bounds.to_us - bounds.read_from_us) // one_in + 1)
 
 
-def members(staged: DataFrame, events: DataFrame, classes: Iterable[str], low_us: int, high_us: int) -> DataFrame:
-    """(event, found): the events that staged matches have as members, of those that start in [low, high), each by its
-    class, id and times. Members that are matches of another query, or timers, are no rows of a declared table."""
-    touching = staged.where((F.unix_micros("start_ts") < high_us) & (F.unix_micros("end_ts") >= low_us))
-    member = touching.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
-    asked = member.select(
+def members(staged: DataFrame, classes: Iterable[str], stretch_us: tuple[int, int] | None = None) -> DataFrame:
+    """The members of staged matches that are events of these classes, as `read_primitives` would give them; those that
+    start in a stretch [low, high), where one is given. Members that are matches of another query, or timers, are no
+    rows of a declared table."""
+    rows, here = staged, F.lit(True)
+    if stretch_us is not None:
+        low_us, high_us = stretch_us
+        rows = staged.where((F.unix_micros("start_ts") < high_us) & (F.unix_micros("end_ts") >= low_us))
+        here = (F.col("start_ts") >= low_us) & (F.col("start_ts") < high_us)
+    member = rows.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
+    return member.select(
         "m.event_class", "m.event_id", F.unix_micros("m.start_ts").alias("start_ts"),
         F.unix_micros("m.end_ts").alias("end_ts"),
-    )  # fmt: skip
-    here = (F.col("start_ts") >= low_us) & (F.col("start_ts") < high_us)
-    event = F.xxhash64("event_class", "event_id", "start_ts", "end_ts").alias("event")
-    asked, known = (rows.where(here).select(event).distinct() for rows in (asked, events))
-    found = asked.join(known.withColumn("known", F.lit(True)), "event", "left")
-    return found.select("event", F.col("known").isNotNull().alias("found"))
+    ).where(here)  # fmt: skip
 
 
 def match_counts(

@@ -47,7 +47,7 @@ class OutputRules:
 
 @dataclass(frozen=True)
 class QualitySettings:
-    """sample_rows: the duplicate and member checks look at about so many rows; fewer are all looked at."""
+    """sample_rows: the duplicate and member checks look at about so many rows where there are more; 0: at all."""
 
     data_docs: str = ".hindsight/data_docs"
     sample_rows: int = 50_000
@@ -85,11 +85,8 @@ def parse_quality(
     docs = str(top.get("data_docs", plain.data_docs))
     if "://" in docs:
         raise DeclarationError(f"{FILE}: data_docs: {docs!r} is no folder of this machine, where its pages are written")
-    return QualitySettings(
-        docs,
-        int(_number(top.get("sample_rows", plain.sample_rows), f"{FILE}: sample_rows")),
-        defaults, rules, _output_rules(top.get("outputs"), queries),
-    )  # fmt: skip
+    sample_rows = int(_number(top.get("sample_rows", plain.sample_rows), f"{FILE}: sample_rows"))
+    return QualitySettings(docs, sample_rows, defaults, rules, _output_rules(top.get("outputs"), queries))
 
 
 def _input_rules(value: Any, place: str, base: InputRules) -> InputRules:

@@ -1,10 +1,11 @@
 """Suites as Great Expectations runs them.
 
-Enters: a `Suite` of schemas/expectations.py and the Spark DataFrame that it is about.
+Enters: a `Suite` of schemas/expectations.py and the Spark DataFrames that it is about.
 Leaves: one `Outcome` per check, and a page of Data Docs per suite and run.
-Always holds: one Spark pass per suite, because every expectation used here is an aggregate and Great Expectations
-evaluates those together. The DataFrame is never cached, nothing is sent over the network, and no context is left on
-disk except the Data Docs folder. Importing this module costs about ten seconds: import it where it is used.
+Always holds: one Spark job per suite. The expectations are about the tally of the rows (jobs/quality_tally.py), a
+DataFrame with a column per check; each is an aggregate, and Great Expectations evaluates those together. Nothing is
+cached or sent over the network, and no context is left on disk except the Data Docs folder. Importing this module
+costs six seconds: import it where it is used.
 """
 
 from __future__ import annotations
@@ -26,20 +27,30 @@ from great_expectations.expectations.metrics.column_aggregate_metric_provider im
     ColumnAggregateMetricProvider,
     column_aggregate_partial,
 )
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cep_core.errors import QualityError
+from jobs.quality_tally import tally
 from jobs.runs import moment
-from schemas.expectations import Check, ColumnCheck, Level, RangeCheck, RepeatCheck, RowCheck, Suite
+from schemas.expectations import (
+    ROWS,
+    Check,
+    ColumnCheck,
+    Level,
+    LookupCheck,
+    RangeCheck,
+    RepeatCheck,
+    RowCheck,
+    Suite,
+)  # fmt: skip
 
 SITE = "hindsight"
-_PREFIX, _ROW, _ROWS = "breach_", "row", "rows"
 
 
 class _OnePass(ColumnAggregateMetricProvider):
-    """An aggregate that needs no other figure first. Great Expectations counts all rows before any aggregate of a
-    column, in a pass of its own; here the rows are counted in the same pass."""
+    """An aggregate that needs no other figure first: Great Expectations would count the rows before, in a pass of its
+    own. The columns are `rows, breaches, greatest` of a check, NULL in the rows of other checks."""
 
     @classmethod
     def _get_evaluation_dependencies(cls, *given: Any, **named: Any) -> dict[str, Any]:
@@ -48,23 +59,23 @@ class _OnePass(ColumnAggregateMetricProvider):
 
 
 class ColumnBreaches(_OnePass):
-    """The number of rows whose column is true; 0, not NULL, where there are no rows."""
+    """The number of rows in breach; 0, not NULL, where there are no rows."""
 
     metric_name = "column.breaches"
 
     @column_aggregate_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, column: Any, **kwargs: Any) -> Any:
-        return F.count_if(column)
+        return F.coalesce(F.sum(column["breaches"]), F.lit(0))
 
 
 class ColumnRows(_OnePass):
-    """The number of rows."""
+    """The number of rows that were looked at."""
 
     metric_name = "column.rows"
 
     @column_aggregate_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, column: Any, **kwargs: Any) -> Any:
-        return F.count(F.lit(1))
+        return F.coalesce(F.sum(column["rows"]), F.lit(0))
 
 
 class ColumnGreatest(_OnePass):
@@ -74,46 +85,11 @@ class ColumnGreatest(_OnePass):
 
     @column_aggregate_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, column: Any, **kwargs: Any) -> Any:
-        return F.max(column)
-
-
-class ColumnValues(_OnePass):
-    """The number of values that are not NULL."""
-
-    metric_name = "column.values_present"
-
-    @column_aggregate_partial(engine=SparkDFExecutionEngine)
-    def _spark(cls, column: Any, **kwargs: Any) -> Any:
-        return F.count(column)
-
-
-class ColumnDifferentValues(_OnePass):
-    """The number of different values, exactly."""
-
-    metric_name = "column.values_different"
-
-    @column_aggregate_partial(engine=SparkDFExecutionEngine)
-    def _spark(cls, column: Any, **kwargs: Any) -> Any:
-        return F.count_distinct(column)
-
-
-class ExpectFewRepeats(ColumnAggregateExpectation):
-    """At most a share of the rows that have a value repeat that of another row."""
-
-    share: float = 0.0
-    metric_dependencies = ("column.values_present", "column.values_different")
-    success_keys = ("share",)
-    args_keys = ("column", "share")
-
-    def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
-        rows = int(metrics["column.values_present"])
-        repeats = rows - int(metrics["column.values_different"])
-        details = {"repeats": repeats, "rows": rows}
-        return {"success": repeats <= self.share * rows, "result": {"observed_value": repeats, "details": details}}
+        return F.max(column["greatest"])
 
 
 class ExpectFewBreaches(ColumnAggregateExpectation):
-    """At most a share of the rows is in breach: the column is true there."""
+    """At most a share of the rows is in breach."""
 
     share: float = 0.0
     metric_dependencies = ("column.breaches", "column.rows")
@@ -122,7 +98,7 @@ class ExpectFewBreaches(ColumnAggregateExpectation):
 
     def _validate(self, metrics: dict, runtime_configuration: Any = None, execution_engine: Any = None) -> dict:
         breaches, rows = int(metrics["column.breaches"]), int(metrics["column.rows"])
-        details = {"breaches": breaches, "rows": rows}
+        details = {"rows": rows}
         return {"success": breaches <= self.share * rows, "result": {"observed_value": breaches, "details": details}}
 
 
@@ -131,7 +107,7 @@ class ExpectRowsBetween(ColumnAggregateExpectation):
 
     low: float | None = None
     high: float | None = None
-    metric_dependencies = ("column.rows",)
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("column.rows",)
     success_keys = ("low", "high")
     args_keys = ("column", "low", "high")
     _metric: ClassVar[str] = "column.rows"
@@ -144,13 +120,14 @@ class ExpectRowsBetween(ColumnAggregateExpectation):
             success = observed is not None and (
                 (self.low is None or observed >= self.low) and (self.high is None or observed <= self.high)
             )
-        return {"success": success, "result": {"observed_value": observed}}
+        details = {"rows": int(metrics["column.rows"])}
+        return {"success": success, "result": {"observed_value": observed, "details": details}}
 
 
 class ExpectGreatestBetween(ExpectRowsBetween):
-    """The column's greatest value lies in [low, high]; without rows there is none, and it lies nowhere."""
+    """The greatest value lies in [low, high]; without rows there is none, and it lies nowhere."""
 
-    metric_dependencies = ("column.greatest",)
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("column.greatest", "column.rows")
     _metric: ClassVar[str] = "column.greatest"
 
 
@@ -172,7 +149,7 @@ class ExpectColumnSqlType(BatchExpectation):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one check of one suite found, and what it expected, as text. `breaches` is 0 for checks that do not count
-    rows."""
+    rows; `sampled` says which part of the rows was looked at, where it was not all."""
 
     suite: str
     table: str
@@ -186,6 +163,7 @@ class Outcome:
     breaches: int
     column: str | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+    sampled: str = ""
 
     @property
     def blocks(self) -> bool:
@@ -195,7 +173,8 @@ class Outcome:
     def sentence(self) -> str:
         place = self.check if self.column is None else f"{self.check} of {self.column}"
         found = "nothing" if self.observed is None else self.observed
-        return f"{self.table}: {place}: {self.about}; expected {self.expected}, found {found} in {self.rows:,} rows"
+        rows = f"{self.rows:,} rows" + (f", a sample ({self.sampled})" if self.sampled else "")
+        return f"{self.table}: {place}: {self.about}; expected {self.expected}, found {found} in {rows}"
 
 
 def open_context(docs: Path | None) -> AbstractDataContext:
@@ -215,25 +194,33 @@ def open_context(docs: Path | None) -> AbstractDataContext:
 
 
 def run_suite(
-    context: AbstractDataContext, suite: Suite, frame: DataFrame, run_id: str, known: Mapping[str, Any] | None = None
-) -> tuple[Outcome, ...]:
-    """Evaluate the suite on the frame in one pass, and keep the result for the Data Docs. `known` goes into each
-    outcome: what is to be remembered of how it was looked at."""
+    context: AbstractDataContext, suite: Suite, frames: Mapping[str, DataFrame], run_id: str,
+    known: Mapping[str, Any] | None = None, sampled: Mapping[str, str] | None = None,
+) -> tuple[Outcome, ...]:  # fmt: skip
+    """Evaluate the suite on the frames that its checks name, and keep the result for the Data Docs. `known` goes into
+    each outcome: what is to be remembered of how it was looked at. `sampled`: check -> what its frames hold of all."""
     if not suite.checks:
         return ()
-    plain = {c.column for c in suite.checks if not isinstance(c, RowCheck)} & set(frame.columns)
-    rows_in_breach = [_breach(check) for check in suite.checks if isinstance(check, RowCheck)]
-    kept = frame.select(*[F.col(str(name)) for name in sorted(plain, key=str)], *rows_in_breach, F.lit(1).alias(_ROW))
-    validation: Any = _define(context, suite)
+    counted = [check for check in suite.checks if not isinstance(check, ColumnCheck)]
+    frame = _by_check(tally(counted, frames), counted) if counted else frames[ROWS]
+    parts = {check.name: text for check in suite.checks if (text := (sampled or {}).get(check.name))}
+    validation: Any = _define(context, suite, parts)
     result = validation.run(
-        batch_parameters={"dataframe": kept}, result_format="BASIC", run_id=gx.RunIdentifier(run_name=run_id)
+        batch_parameters={"dataframe": frame}, result_format="BASIC", run_id=gx.RunIdentifier(run_name=run_id)
     )
     if (error := _exception(result)) is not None:
         raise QualityError(f"the checks of {suite.name} could not be made: {error}")
     by_name = {found.expectation_config.meta["check"]: found for found in result.results}
-    rows = int(by_name[_ROWS].result["observed_value"])
-    found = (_outcome(suite, check, by_name[_key(check)], rows) for check in suite.checks)
-    return tuple(replace(outcome, known=dict(known or {})) for outcome in found)
+    found = (_outcome(suite, check, by_name[_key(check)]) for check in suite.checks)
+    return tuple(replace(o, known=dict(known or {}), sampled=parts.get(o.check, "")) for o in found)
+
+
+def _by_check(figures: DataFrame, checks: Iterable[Check]) -> DataFrame:
+    """A tally with a column per check."""
+    return figures.select(*(
+        F.when(F.col("check") == check.name, F.struct("rows", "breaches", "greatest")).alias(check.name)
+        for check in checks
+    ))  # fmt: skip
 
 
 def build_docs(context: AbstractDataContext) -> str | None:
@@ -254,53 +241,48 @@ def _exception(result: Any) -> str | None:
     return None
 
 
-def _breach(check: RowCheck) -> Column:
-    return F.coalesce(F.expr(check.breach), F.lit(False)).alias(_PREFIX + check.name)
-
-
 def _key(check: Check) -> str:
     return f"{check.name}.{check.column}" if isinstance(check, ColumnCheck) else check.name
 
 
-def _define(context: AbstractDataContext, suite: Suite) -> gx.ValidationDefinition:
+def _define(context: AbstractDataContext, suite: Suite, sampled: Mapping[str, str]) -> gx.ValidationDefinition:
     source = context.data_sources.add_or_update_spark(suite.name, persist=False)
     batch = source.add_dataframe_asset(suite.table).add_batch_definition_whole_dataframe("rows")
-    expectations = [_expectation(check) for check in suite.checks]
-    # Always there: every outcome says how many rows it was about.
-    expectations.append(ExpectRowsBetween(column=_ROW, meta={"check": _ROWS}, description="how many rows there are"))
+    expectations = [_expectation(check, sampled.get(check.name, "")) for check in suite.checks]
     stored = context.suites.add_or_update(gx.ExpectationSuite(name=suite.name, expectations=expectations))
     return context.validation_definitions.add_or_update(
         gx.ValidationDefinition(name=suite.name, data=batch, suite=stored)
     )
 
 
-def _expectation(check: Check) -> Any:
+def _expectation(check: Check, sampled: str) -> Any:
     meta = {"check": _key(check), "level": check.level, "about": check.about}
-    common: dict[str, Any] = {"meta": meta, "description": f"{check.name}: {check.about}"}
+    about = f"{check.about} (a sample: {sampled})" if sampled else check.about
+    common: dict[str, Any] = {"meta": meta, "description": f"{check.name}: {about}"}
     match check:
-        case RowCheck():
-            return ExpectFewBreaches(column=_PREFIX + check.name, share=check.share, **common)
-        case RepeatCheck():
-            return ExpectFewRepeats(column=check.column, share=check.share, **common)
+        case RowCheck() | RepeatCheck():
+            return ExpectFewBreaches(column=check.name, share=check.share, **common)
+        case LookupCheck():
+            return ExpectFewBreaches(column=check.name, **common)
         case ColumnCheck():
             return ExpectColumnSqlType(column=check.column, sql_type=check.type, **common)
         case RangeCheck(column=None):
-            return ExpectRowsBetween(column=_ROW, low=check.low, high=check.high, **common)
-        case RangeCheck(column=str(column)):
-            return ExpectGreatestBetween(column=column, low=check.low, high=check.high, **common)
+            return ExpectRowsBetween(column=check.name, low=check.low, high=check.high, **common)
+        case RangeCheck():
+            return ExpectGreatestBetween(column=check.name, low=check.low, high=check.high, **common)
 
 
-def _outcome(suite: Suite, check: Check, found: Any, rows: int) -> Outcome:
+def _outcome(suite: Suite, check: Check, found: Any) -> Outcome:
     observed = found.result.get("observed_value")
+    rows = int((found.result.get("details") or {}).get("rows", 0))
     breaches, success, column = 0, bool(found.success), None
     text = None if observed is None else str(observed)
     match check:
-        case RowCheck():
+        case RowCheck() | RepeatCheck():
             breaches, text = int(observed), _count(observed)
             expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows"
-        case RepeatCheck():
-            breaches, rows = int(observed), int(found.result["details"]["rows"])
-            text, expected = _count(observed), f"at most {check.share:.2%} of the rows"
+        case LookupCheck():
+            breaches, text, expected = int(observed), _count(observed), "no such row"
         case ColumnCheck():
             column, expected = check.column, f"type {check.type}"
         case RangeCheck():

@@ -1,11 +1,11 @@
-"""Primitive events to engine calls: counted, pruned, sent to their tasks and sorted.
+"""Primitive events to engine calls: counted, pruned, sorted and sent to their tasks.
 
 Enters: a DataFrame of primitive events (event_id, source, event_class, start_ts, end_ts as bigint microseconds, tie,
 attributes) and the groups of the query set.
-Leaves: counts per group; and a DataFrame of narrow rows with their task number, one Spark partition per task: one
-exchange. Sorting by source and time is left to the engine, which does it on columns: Spark's sort of rows took as long
-as all the rest of the way (bench/jobs.py).
-Always holds: classes, columns and rows that no query needs are gone before the exchange; classes travel as integers.
+Leaves: counts per group; and a DataFrame of packs (jobs/encode.py) with their task number, one Spark partition per
+task. Events are cut by task and sorted by source and time on columns, before the one exchange: it moves few large
+values, not rows.
+Always holds: classes, columns and rows that no query needs are gone before anything is cut.
 """
 
 from __future__ import annotations
@@ -20,25 +20,23 @@ from pyspark.sql import functions as F
 
 from cep_core.language.checked import Type
 from jobs.distribute import Group, Layout
-
-TASK, CLASS = "task", "class_code"
+from jobs.encode import CUT_SCHEMA, NUMBER, cut
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What one row on its way to the engine holds. classes: code -> class; points: every event starts when it ends."""
+    """What an event on its way to the engine has. points: every event starts when it ends."""
 
-    classes: tuple[str, ...]
     attributes: tuple[tuple[str, Type], ...]
     points: bool
     ties: bool
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What travels beside the task and the class."""
+        """What travels."""
         times = ("end_ts",) if self.points else ("start_ts", "end_ts")
         ties = ("tie",) if self.ties else ()
-        return ("event_id", "source", *times, *ties, *(name for name, _ in self.attributes))
+        return ("event_id", "source", "event_class", *times, *ties, *(name for name, _ in self.attributes))
 
 
 @dataclass(frozen=True)
@@ -87,26 +85,29 @@ def count_events(
 
 
 def route(
-    events: DataFrame, layouts: Sequence[Layout], needs: Mapping[int, Column], frame: Frame, start_us: int, end_us: int
-) -> DataFrame:
-    """The rows of every task, in one partition per task. The tasks of all layouts are numbered from 0 without gaps."""
+    events: DataFrame, layouts: Sequence[Layout], needs: Mapping[int, Column], frame: Frame, start_us: int,
+    end_us: int, rows_per_cut: int,
+) -> DataFrame:  # fmt: skip
+    """The packs of every task, in one partition per task. The tasks of all layouts, of which there is one at least, are
+    numbered from 0 without gaps."""
     sent = [layout for layout in layouts if layout.tasks]
     tasks = sum(len(layout.tasks) for layout in sent)
-    code = F.array_position(F.lit(list(frame.classes)), F.col("event_class")) - 1
-    columns: list[Column | str] = [code.cast("int").alias(CLASS), *frame.columns]
-    if not sent:  # nothing in reach of any query
-        return events.where("false").select(F.lit(0).alias(TASK), *columns)
     reached = [(layout, _in_reach(layout.group, needs, start_us, end_us)) for layout in sent]
     if len(sent) == 1 and not sent[0].sliced:
         layout, needed = reached[0]
-        routed = events.where(needed).select(_lookup(layout.first_task, _fine(layout.group)).alias(TASK), *columns)
+        task, needed_by_any = _lookup(layout.first_task, _fine(layout.group)), needed
     else:
         lists = [
             F.when(needed, _task_list(layout)).otherwise(F.array().cast("array<int>")) for layout, needed in reached
         ]
-        any_of_them = reduce(lambda a, b: a | b, (needed for _, needed in reached))
-        routed = events.where(any_of_them).select(F.explode(F.concat(*lists)).alias(TASK), *columns)
-    return routed.repartitionById(tasks, F.col(TASK))
+        task, needed_by_any = F.concat(*lists), reduce(lambda a, b: a | b, (needed for _, needed in reached))
+    numbered = events.where(needed_by_any).select(task.alias(NUMBER), *frame.columns)
+    return by_number(numbered.mapInArrow(cut(rows_per_cut), CUT_SCHEMA), tasks)
+
+
+def by_number(packs: DataFrame, count: int) -> DataFrame:
+    """One Spark partition for each number."""
+    return packs.repartitionById(count, F.col(NUMBER).cast("int"))
 
 
 def _in_reach(group: Group, needs: Mapping[int, Column], start_us: int, end_us: int) -> Column:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -77,6 +78,11 @@ class Manifest:
 
     def took(self, stage: str, seconds: float) -> Manifest:
         return replace(self, seconds={**self.seconds, stage: round(self.seconds.get(stage, 0.0) + seconds, 3)})
+
+    @property
+    def attempt(self) -> tuple[str, int]:
+        """What tells this run from another one under the same id: a scheduler mines a cleared run under its old id."""
+        return self.run_id, self.started_us
 
     @property
     def found(self) -> int:
@@ -174,17 +180,17 @@ def record(
     row = (
         manifest.run_id, manifest.from_us, manifest.to_us, outcome, message, manifest.started_us, now_us(),
         manifest.query_versions, manifest.input_versions, manifest.rows_read, manifest.rows_sent, manifest.engine_calls,
-        manifest.matches, manifest.seconds,
+        manifest.matches, manifest.pinned, manifest.seconds,
     )  # fmt: skip
     plain = ("run_id string, from_us bigint, to_us bigint, outcome string, message string, started_us bigint, "
              "finished_us bigint, query_versions map<string,string>, input_versions map<string,bigint>, "
              "rows_read bigint, rows_sent bigint, engine_calls bigint, matches map<string,bigint>, "
-             "seconds map<string,double>")  # fmt: skip
+             "pinned boolean, seconds map<string,double>")  # fmt: skip
     seconds = {name: float(value) for name, value in manifest.seconds.items()}
     frame = spark.createDataFrame([(*row[:-1], seconds)], plain).selectExpr(
         "run_id", "timestamp_micros(from_us) AS from_ts", "timestamp_micros(to_us) AS to_ts", "outcome", "message",
         "timestamp_micros(started_us) AS started_at", "timestamp_micros(finished_us) AS finished_at", "query_versions",
-        "input_versions", "rows_read", "rows_sent", "engine_calls", "matches", "seconds",
+        "input_versions", "rows_read", "rows_sent", "engine_calls", "matches", "seconds", "pinned",
     )  # fmt: skip
     tables.append(spark, settings, RUNS, frame.coalesce(1))
 
@@ -217,12 +223,32 @@ def reconcile(spark: SparkSession, settings: Settings, last: int = 50) -> list[s
     recent = [manifest for _, manifest in published_since(spark, settings, max(newest - last, -1))]
     if not recent:
         return []
-    ids = [manifest.run_id for manifest in recent]
-    known = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
-    have = {row["run_id"] for row in known.select("run_id").collect()}
-    missing = [manifest for manifest in recent if manifest.run_id not in have]
+    have = recorded(spark, settings, [manifest.run_id for manifest in recent])
+    missing = [manifest for manifest in recent if manifest.attempt not in have]
     for manifest in missing:
         record(
             spark, settings, manifest, "published" if manifest.found else "empty", "recorded after the run was killed"
         )
-    return [name for name in ids if name in {manifest.run_id for manifest in missing}]
+    return [manifest.run_id for manifest in missing]
+
+
+def recorded(spark: SparkSession, settings: Settings, run_ids: Iterable[str]) -> set[tuple[str, int]]:
+    """The attempts at these runs that `runs` has as published."""
+    from pyspark.sql import functions as F
+
+    known = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
+    rows = known.where(F.col("run_id").isin(sorted(set(run_ids)))).select("run_id", F.unix_micros("started_at"))
+    return {(row[0], row[1]) for row in rows.collect()}
+
+
+def published_as(
+    spark: SparkSession, settings: Settings, run_id: str
+) -> list[tuple[int, int, dict[str, str], dict[str, int]]]:
+    """(from, to, query versions, input versions) of every time that this run was published."""
+    from pyspark.sql import functions as F
+
+    known = tables.read(spark, settings, "runs").where(F.col("run_id") == run_id)
+    rows = known.where("outcome IN ('published', 'empty')").select(
+        F.unix_micros("from_ts"), F.unix_micros("to_ts"), "query_versions", "input_versions"
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows.collect()]

@@ -22,12 +22,17 @@ def reason(error: BaseException) -> str:
 
     >>> reason(Exception("[SOME_CODE.SUB] The thing is wrong. SQLSTATE: 42K03;\\n'Project ..."))
     'The thing is wrong.'
+    >>> reason(Exception("Python worker:\\nTraceback (most recent call last):\\n  File x\\nMemoryError: full\\n"))
+    'a Python worker failed: MemoryError: full'
     """
     text = str(error)
     if _NO_SPACE in text:
         return "no space is left on the device"
     if any(mark in text for mark in _DENIED):
         return "the folder cannot be written (permissions, a read-only disk, or a file in its way)"
+    raised = re.findall(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)", text)
+    if raised:
+        return f"a Python worker failed: {raised[-1]}"
     # Of a JVM trace the last cause says most.
     causes = re.findall(r"Caused by: (?:[\w$]+\.)+[\w$]+: (.+)", text)
     lines = [line.strip() for line in (causes[-1:] or text.splitlines()) if line.strip()]

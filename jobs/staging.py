@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from cep_core import errors
 from cep_core.errors import HindsightError, TableError
-from jobs.calls import CALL_SCHEMA, Engine, Gather, make_call
+from jobs.calls import CALL_SCHEMA, MATCH_SCHEMA, Engine, make_call, open_matches
 from jobs.catalogue import Workload
 from jobs.distribute import Layout
+from jobs.encode import NUMBER
 from jobs.route import Frame
 from jobs.runs import Manifest
 from jobs.spark_errors import SPARK_ERRORS, reason
@@ -34,21 +35,22 @@ def frame_of(workload: Workload, layouts: Sequence[Layout]) -> Frame:
     read = {a for name in queries for c, a in workload.checked[name].attributes if c in classes}
     read |= {a for layout in layouts for c, a in layout.group.key_of.items()}
     types = workload.declarations.attribute_types()
-    return Frame(classes, tuple((name, types[name]) for name in sorted(read - {"source"})), *workload.shape(classes))
+    return Frame(tuple((name, types[name]) for name in sorted(read - {"source"})), *workload.shape(classes))
 
 
-def call_engine(routed: DataFrame, tasks: Any, work: Any, gather: Gather, engine: Engine) -> DataFrame:
-    """One applyInArrow over the tasks: applyInPandas would make a Python object of every id."""
-    return routed.groupBy("task").applyInArrow(make_call(tasks, work, gather, engine), CALL_SCHEMA)
+def call_engine(routed: DataFrame, tasks: Any, work: Any, engine: Engine) -> DataFrame:
+    """One applyInPandas over the packs of each task."""
+    return routed.groupBy(NUMBER).applyInPandas(make_call(tasks, work, engine), CALL_SCHEMA)
 
 
 def staged(calls: DataFrame, manifest: Manifest) -> DataFrame:
     """The matches of calls as rows of composite_events, of the run's range only."""
+    matches = calls.where("matches IS NOT NULL").select("matches").mapInArrow(open_matches, MATCH_SCHEMA)
     inputs = F.create_map(*(F.lit(v) for pair in sorted(manifest.input_versions.items()) for v in pair))
     if not manifest.input_versions:
         inputs = F.create_map().cast("map<string,bigint>")
     detected = F.unix_micros("detection_ts")
-    return calls.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
+    return matches.where((detected >= manifest.from_us) & (detected < manifest.to_us)).select(
         "query_id", "match_id", "start_ts", "end_ts", "detection_ts", F.to_date("detection_ts").alias("detection_date"),
         "members", "fields", "source", F.lit(manifest.run_id).alias("run_id"), "query_version",
         inputs.cast("map<string,bigint>").alias("input_versions"),

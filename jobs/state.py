@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from cep_core.errors import PublishError
 from jobs import tables
-from jobs.calls import from_stream, to_stream
+from jobs.encode import from_stream, to_stream
 from jobs.runs import Manifest, moment, staging_path
 from schemas import COMPOSITE_EVENTS, STATE
 

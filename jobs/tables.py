@@ -162,6 +162,8 @@ def _create(spark: SparkSession, settings: Settings, contract: Contract) -> None
     # CHECK constraints can be table properties from the start: one commit instead of one for each.
     for constraint in contract.constraints:
         builder = builder.property(f"delta.constraints.{constraint.name}", constraint.condition)
+    if contract.skip_by:
+        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(contract.skip_by))
     if contract.partition_by:
         builder = builder.partitionedBy(*contract.partition_by)
     builder.execute()

@@ -25,6 +25,7 @@ COMPOSITE_EVENTS = Contract(
     ),
     key=("match_id",),
     partition_by=("detection_date",),
+    skip_by=("query_id", "start_ts", "end_ts", "detection_ts", "source", "run_id"),  # match_id is a hash
     constraints=(
         Constraint("match_id_is_hash", "length(match_id) = 32"),
         Constraint("starts_before_end", "start_ts <= end_ts"),

@@ -31,7 +31,8 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Contract:
-    """One table. `key` are the columns that identify a row; `partition_by` those that its files are cut by."""
+    """One table. `key` are the columns that identify a row; `partition_by` those that its files are cut by; `skip_by`
+    those whose least and greatest value each file has, so that readers skip files (none: Delta's choice)."""
 
     name: str
     doc: str
@@ -39,6 +40,7 @@ class Contract:
     key: tuple[str, ...]
     partition_by: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    skip_by: tuple[str, ...] = ()
 
     @property
     def ddl(self) -> str:

@@ -3,8 +3,9 @@
 Enters: what is known without looking at data: a declared table's attributes, a contract's columns, checked queries,
 the run's range and the settings of conf/quality.yaml.
 Leaves: `Suite` values, one per table looked at. jobs/quality_suites.py turns them into Great Expectations suites.
-Always holds: a check is one of the four kinds below and costs one aggregate in a single pass over its rows; its name
-is the key that conf/quality.yaml and `quality_results` use. This module imports neither Spark nor Great Expectations.
+Always holds: a check is one of the five kinds below; `of` names the rows that it looks at (jobs/quality_tally.py counts
+them), and its name is the key that conf/quality.yaml and `quality_results` use. This module imports neither Spark nor
+Great Expectations.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from cep_core.language.algebra import And, Element, One, Or, Pattern, Seq, Timer
 from cep_core.language.checked import CheckedQuery
 
 Level = Literal["error", "warning", "off"]
+ROWS = "rows"  # the only rows that a suite is about, where it does not say otherwise
+MATCHES, MEMBERS, EVENTS, QUERIES = "matches", "members", "events", "queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +31,33 @@ class RowCheck:
     breach: str
     level: Level = "error"
     share: float = 0.0
+    of: str = ROWS
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatCheck:
-    """At most `share` of the rows repeat a value that another row has. NULL is not looked at: so a column can hold a
-    sample."""
+    """At most `share` of the rows repeat the values that another row has in these columns. Rows that lack one of them
+    are not looked at. `one_in`: only one value in so many is looked at, by its hash, in all its rows."""
 
     name: str
     about: str
-    column: str
+    columns: tuple[str, ...]
     level: Level = "error"
     share: float = 0.0
+    of: str = ROWS
+    one_in: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LookupCheck:
+    """Every row of `of` has its values in these columns in common with a row of `among`."""
+
+    name: str
+    about: str
+    columns: tuple[str, ...]
+    of: str
+    among: str
+    level: Level = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +81,15 @@ class RangeCheck:
     high: float | None
     column: str | None = None
     level: Level = "warning"
+    of: str = ROWS
 
 
-Check = RowCheck | RepeatCheck | ColumnCheck | RangeCheck
+Check = RowCheck | RepeatCheck | LookupCheck | ColumnCheck | RangeCheck
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The checks of one table in one role: `inputs`, `schema`, `outputs`, `matches`, `members`, `counts`."""
+    """The checks of one table in one role: `inputs`, `schema`, `outputs`."""
 
     role: str
     table: str
@@ -119,11 +138,13 @@ UNUSABLE = (
 )  # fmt: skip
 
 
-def input_suite(table: str, bounds: Bounds, rules: InputRules, mean_rows_per_hour: float | None) -> Suite:
+def input_suite(
+    table: str, bounds: Bounds, rules: InputRules, mean_rows_per_hour: float | None, one_id_in: int = 1
+) -> Suite:
     """Checks of a declared table, seen as events before equal ids become one (jobs/quality_rows.py).
 
-    Besides an event's columns the rows have `bad_type`: a value of the row does not fit its declared type; `known_ts`:
-    its end, where that is not in the future; and `sampled_id`: a number for its class and id, where they are sampled.
+    Besides an event's columns the rows have `bad_type`: a value of the row does not fit its declared type; and
+    `known_ts`: its end, where that is not in the future. Events of several classes that one row gives are no repeats.
     """
     checks: list[Check] = [*unusable_rows(rules)]
     future_us = bounds.now_us + rules.clock_skew_us
@@ -137,7 +158,8 @@ def input_suite(table: str, bounds: Bounds, rules: InputRules, mean_rows_per_hou
         high = mean_rows_per_hour * bounds.read_hours * rules.volume_high
     checks.append(RangeCheck("volume", "the number of rows is near the mean of recent runs", low, high))
     share = rules.duplicate_share
-    checks.append(RepeatCheck("duplicate_rate", "few rows repeat an id", "sampled_id", "warning", share))
+    named = ("event_class", "event_id")
+    checks.append(RepeatCheck("duplicate_rate", "few rows repeat an id", named, "warning", share, one_in=one_id_in))
     levels = dict(rules.levels)
     if rules.quarantine:
         # Their rows are set aside and counted: they no longer stand in the way of publishing.
@@ -169,43 +191,45 @@ def schema_suite(table: str, columns: Iterable[tuple[str, str]], levels: Mapping
 
 
 def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level], facts: Iterable[QueryFacts]) -> Suite:
-    """Checks of staged matches joined with the facts of their queries (`query_facts`)."""
-    checks = [
-        RowCheck("match_times", "a match lasts from its first member's start to its last one's end", NOT_ITS_MEMBERS),
-        RowCheck("match_window", "no match is longer than its query's WITHIN", "end_us - start_us > fact_within_us"),
-        RowCheck("members_in_order", "members of a SEQ are all there and precede one another", out_of_order(facts)),
+    """Checks of MATCHES, staged matches joined with the facts of their queries (`query_facts`); of MEMBERS, their
+    members that are events of the input, and EVENTS, that input; and of QUERIES (query_id, matches, low, high), where
+    NULL is no bound."""
+    checks: list[Check] = [
+        RowCheck(
+            "match_times", "a match lasts from its first member's start to its last one's end", NOT_ITS_MEMBERS,
+            of=MATCHES,
+        ),
+        RowCheck(
+            "match_window", "no match is longer than its query's WITHIN", "end_us - start_us > fact_within_us",
+            of=MATCHES,
+        ),
+        RowCheck(
+            "members_in_order", "members of a SEQ are all there and precede one another", out_of_order(facts),
+            of=MATCHES,
+        ),
         RowCheck(
             "detection_in_run",
             "every match is detected within the run's range and not before it ends",
             f"detection_us < {bounds.from_us} OR detection_us >= {bounds.to_us} OR detection_us < end_us",
+            of=MATCHES,
         ),
         RowCheck(
             "query_version_known",
             "every match names a query of the catalogue at its present version",
             "fact_version IS NULL OR query_version IS NULL OR query_version != fact_version",
+            of=MATCHES,
         ),
-    ]
+        RepeatCheck("match_id_unique", "no match id stands twice", ("match_id",), of=MATCHES),
+        LookupCheck(
+            "members_exist", "every member is an event of the input, with its class and times",
+            ("event_class", "event_id", "start_ts", "end_ts"), MEMBERS, EVENTS,
+        ),
+        RowCheck(
+            "matches_per_query", "matches of each query are within its bounds", "matches < low OR matches > high",
+            "warning", of=QUERIES,
+        ),
+    ]  # fmt: skip
     return Suite("outputs", table, _levelled(checks, levels))
-
-
-def match_suite(table: str, levels: Mapping[str, Level]) -> Suite:
-    """Checks of (match_id), apart from the others: all ids are brought together, and nothing else should be."""
-    check = RepeatCheck("match_id_unique", "no match id stands twice", "match_id")
-    return Suite("matches", table, _levelled([check], levels))
-
-
-def member_suite(table: str, levels: Mapping[str, Level]) -> Suite:
-    """Checks of (event, found): members of staged matches, looked up among the events of the input."""
-    check = RowCheck("members_exist", "every member is an event of the input, with its class and times", "NOT found")
-    return Suite("members", table, _levelled([check], levels))
-
-
-def count_suite(table: str, levels: Mapping[str, Level]) -> Suite:
-    """Checks of (query_id, matches, low, high): matches of each query against its bounds; NULL is no bound."""
-    check = RowCheck(
-        "matches_per_query", "matches of each query are within its bounds", "matches < low OR matches > high", "warning"
-    )
-    return Suite("counts", table, _levelled([check], levels))
 
 
 # The conditions take `members.start_ts` and never `members` itself: so Spark compiles them and reads times alone, where

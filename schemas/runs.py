@@ -10,7 +10,7 @@ RUNS = Contract(
     name="runs",
     doc="What was mined when, from what, with which result.",
     columns=(
-        Column("run_id", "string", "Identifies the run.", required=True),
+        Column("run_id", "string", "Identifies the run; one that publishes anew under its id has a row of each time.", True),
         Column("from_ts", "timestamp", "Start of the mined range of detection times.", required=True),
         Column("to_ts", "timestamp", "End of the range, exclusive.", required=True),
         Column(
@@ -26,8 +26,9 @@ RUNS = Contract(
         Column("engine_calls", "bigint", "Calls of the engine: buckets and slices."),
         Column("matches", "map<string,bigint>", "Query id -> matches found."),
         Column("seconds", "map<string,double>", "Stage -> seconds it took."),
+        Column("pinned", "boolean", "Whether it read the tables as they once were; null: it did not."),
     ),
-    key=("run_id",),
+    key=("run_id", "started_at"),
     constraints=(
         Constraint("range_is_not_empty", "from_ts < to_ts"),
         Constraint("outcome_is_known", f"outcome IN ({', '.join(repr(o) for o in OUTCOMES)})"),

@@ -11,9 +11,10 @@ from jobs.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from jobs.runs import Request
+    from jobs.runs import Manifest, Request
 
 ORDER = 30
+MOST_LINES = 20
 
 
 def register(commands: Commands) -> None:
@@ -86,6 +87,19 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             manifest = mine(spark, settings, request, say=log.info)
     print(f"run {manifest.run_id}: {'staged' if arguments.stage else 'published'} {manifest.found} matches, "
           f"{manifest.range_text}")  # fmt: skip
-    for name, count in sorted(manifest.matches.items()):
-        print(f"  {count:>10,}  {name}")
+    print("\n".join(found_lines(manifest)))
     return 0
+
+
+def found_lines(manifest: Manifest) -> list[str]:
+    """How often each query matched, the most frequent first; of a large catalogue the first of them, and how to see
+    all."""
+    ordered = sorted(manifest.matches.items(), key=lambda item: (-item[1], item[0]))
+    shown = ordered if len(ordered) <= 2 * MOST_LINES else ordered[:MOST_LINES]
+    lines = [f"  {count:>10,}  {name}" for name, count in shown]
+    if len(shown) < len(ordered):
+        without = sum(not count for _, count in ordered)
+        statement = f"SELECT explode(matches) FROM runs WHERE run_id = '{manifest.run_id}'"
+        lines.append(f"  and {len(ordered) - len(shown):,} more queries; {without:,} of all found nothing. When "
+                     f'published: hindsight sql "{statement}"')  # fmt: skip
+    return lines

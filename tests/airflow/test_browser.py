@@ -68,6 +68,7 @@ def test_the_grid_shows_the_demo_run_green(tmp_path: Path) -> None:
         running = family.children(recursive=True)
         started.send_signal(signal.SIGTERM)
         started.wait(120)
+        started.stdout.close()
         left = [p for p in running if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         for process in left:
             process.kill()

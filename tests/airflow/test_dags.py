@@ -34,14 +34,17 @@ def test_a_scheduled_day_is_prepared_mined_validated_and_published(
     for count in (r"checked 81 rows of raw", rf"read \d+ events, sent \d+ to \d+ engine calls, found {found} matches",
                   rf"checked {found} staged matches", rf"published {found} matches of 3 queries"):  # fmt: skip
         assert re.search(count, log), f"no task's log says {count!r}"
+    assert "--master local[2]" in log  # what the connection says
     assert announced(airflow) == [{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "queries": ""}]
     run = tables.read(spark, shop.settings, "runs").collect()
     assert [(r["outcome"], sum(r["matches"].values())) for r in run] == [("published", found)]
     checked = tables.read(spark, shop.settings, "quality_results").where(f"run_id = '{run[0]['run_id']}'")
     assert {r["stage"] for r in checked.select("stage").distinct().collect()} == {"input", "output"}
+    written = [file for file in airflow.home.rglob("*") if file.is_file()]
+    assert len(written) > 1
+    assert not [file for file in written if airflow.secret.encode() in file.read_bytes()], "a secret is in a file"
 
 
-@pytest.mark.heavy
 def test_a_failed_validation_stops_before_publish_and_is_not_tried_again(
     spark: SparkSession, tmp_path: Path, make_airflow: MakeAirflow
 ) -> None:
@@ -63,7 +66,6 @@ def test_a_failed_validation_stops_before_publish_and_is_not_tried_again(
     assert spark.read.parquet(str(staged[0] / "matches")).count() == shop.expected().total()
 
 
-@pytest.mark.heavy
 def test_a_backfill_is_one_task_per_chunk_and_the_table_is_that_of_one_run(
     spark: SparkSession, tmp_path: Path, make_airflow: MakeAirflow
 ) -> None:

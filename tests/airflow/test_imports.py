@@ -143,3 +143,29 @@ def test_a_backfill_is_mapped_over_its_chunks(home: Path) -> None:
     assert {name: task["down"] for name, task in seen["tasks"].items()} == {"plan": ["backfill"], "backfill": []}
     assert seen["tasks"]["backfill"]["outlets"] == ["hindsight_composite_events"]
     assert seen["params"] == ["again", "chunk", "from", "queries", "to"]
+
+
+SUBMIT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hindsight_tasks import HindsightOperator
+hook = HindsightOperator(task_id="mine", application_args=["mine"])._get_hook()
+command = hook._build_spark_submit_command("submit.py")
+print(command[command.index("--master") + 1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("connection", "master"),
+    [({"host": "local[3]"}, "local[3]"), ({"host": "spark://master", "port": 7077}, "spark://master:7077")],
+)
+def test_another_cluster_is_another_connection_and_nothing_else(
+    connection: dict[str, Any], master: str, home: Path
+) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "AIRFLOW_HOME": str(home)}
+    environment["AIRFLOW_CONN_SPARK_DEFAULT"] = json.dumps({"conn_type": "spark", **connection})
+    done = subprocess.run(
+        [sys.executable, "-c", SUBMIT, str(DAGS)], env=environment, capture_output=True, text=True, cwd=home
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == master

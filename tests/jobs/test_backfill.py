@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,3 +67,19 @@ def test_a_backfill_goes_on_where_it_was_and_mines_changed_queries_only(spark: S
     assert f"{summary.matches} matches published" in summary.text()
     assert shop.published(spark) == shop.expected()
     assert tables.read(spark, shop.settings, "runs").count() == 4
+
+
+@pytest.mark.spark
+def test_results_of_older_tables_do_not_count_as_results(spark: SparkSession, tmp_path: Path) -> None:
+    shop = make_shop(spark, tmp_path, events=40, span_s=100, queries={"pair": PAIR})
+    whole = Request(T0, T0 + 120 * S)
+    raw = f"delta.`{tmp_path}/lake/raw`"
+    before = replace(whole, versions=(("raw", 0),))
+    spark.sql(f"DELETE FROM {raw} WHERE id = 'e1'")
+    mine(spark, shop.settings, before)
+    assert backfill(spark, shop.settings, before, 60 * S, screen=io.StringIO()).skipped == 2  # it goes on where it was
+    summary = backfill(spark, shop.settings, whole, 60 * S, screen=io.StringIO())
+    assert (summary.skipped, len(summary.published)) == (0, 2)
+    assert shop.published(spark) == replace(shop, rows=tuple(r for r in shop.rows if r[0] != "e1")).expected()
+    assert backfill(spark, shop.settings, whole, 60 * S, screen=io.StringIO()).skipped == 2
+    assert backfill(spark, shop.settings, before, 60 * S, screen=io.StringIO()).skipped == 0

@@ -12,8 +12,10 @@ import pytest
 
 from cep_core import errors
 from jobs.cli import build_parser, main
+from jobs.commands.mine import MOST_LINES, found_lines
 from jobs.console import configure_logging, log, progress
 from jobs.exit_codes import MEANING, exit_code
+from jobs.runs import Manifest
 
 pytestmark = pytest.mark.core
 
@@ -136,3 +138,15 @@ def test_log_lines_carry_time_and_level(capsys: pytest.CaptureFixture[str]) -> N
     assert shown.out == ""
     assert shown.err.endswith(" INFO read 7 events\n")
     assert "hidden" not in shown.err
+
+
+@pytest.mark.core
+def test_a_large_catalogue_does_not_flood_the_screen() -> None:
+    few = Manifest("r1", 0, 1, {}, {}, 0, 0, matches={"b": 2, "a": 2, "c": 1234, "d": 0})
+    assert found_lines(few) == ["       1,234  c", "           2  a", "           2  b", "           0  d"]
+    many = Manifest("r1", 0, 1, {}, {}, 0, 0, matches={f"q{n:03}": n for n in range(1000)})
+    lines = found_lines(many)
+    assert len(lines) == MOST_LINES + 1
+    assert lines[0].split() == ["999", "q999"]
+    assert "980 more queries; 1 of all found nothing" in lines[-1]
+    assert "run_id = 'r1'" in lines[-1]

@@ -63,6 +63,14 @@ def test_a_jar_is_fetched_once_and_without_what_it_depends_on(java: Path, mirror
     assert missing_jars() == []
 
 
+def test_a_failure_that_passes_is_no_failure(java: Path, mirror: Path, tmp_path: Path) -> None:
+    seen, stumbling = tmp_path / "seen", tmp_path / "java"
+    stumbling.write_text(f'#!/bin/sh\n[ -e "{seen}" ] && exec "{java}" "$@"\n: > "{seen}"\nexit 1\n')
+    stumbling.chmod(0o755)
+    fetch_jars(stumbling, ivy_settings(tmp_path, mirror))
+    assert missing_jars() == []
+
+
 def test_the_mirror_that_spark_takes_from_the_environment_serves_too(
     java: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

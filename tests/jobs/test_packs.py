@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 import jobs.distribute
 import jobs.packs
-from cep_core.errors import EventError
 from jobs.catalogue import load_workload
 from jobs.mine import mine
 from jobs.packs import current_packing, refresh_packs
@@ -24,25 +22,6 @@ if TYPE_CHECKING:
 
 DAY = 86_400 * S
 NAMES = ("pair", "quiet", "anywhere", "by_user")  # by source twice, without a key, and by a key that packs do not serve
-
-
-@pytest.mark.core
-def test_a_pack_keeps_its_events_and_gives_back_what_is_asked_for() -> None:
-    times = [T0 + n * S for n in (3, 1, 2, 4)]
-    events = pa.table({
-        "event_id": ["a", "b", "c", "d"], "source": ["s1", "s0", None, "s1"], "event_class": ["A", "B", "A", "C"],
-        "start_ts": times, "end_ts": times, "tie": pa.nulls(4, pa.int64()), "x": [1, None, 3, 4],
-        "__range": [0] * 4, "__stretch": [7] * 4,
-    })  # fmt: skip
-    (row,) = jobs.packs._pack((pa.scalar(0), pa.scalar(7)), events).to_pylist()
-    assert (row["events"], row["first_us"], row["last_us"]) == (4, T0 + S, T0 + 4 * S)
-    found = jobs.packs.gather_packs([row["content"]], ["event_id", "source", "x", "start_ts"], ["A", "B"], T0 + S,
-                                    T0 + 3 * S)  # fmt: skip
-    assert found.column("event_id").to_pylist() == ["b", "c"]
-    assert found.column("x").to_pylist() == [None, 3]
-    assert found.column("start_ts").to_pylist() == [T0 + S, T0 + 2 * S]
-    with pytest.raises(EventError, match="1 events have no event_id"):
-        jobs.packs._pack((pa.scalar(0), pa.scalar(7)), events.set_column(3, "start_ts", [[T0 + 9 * S, *times[1:]]]))
 
 
 @pytest.mark.spark

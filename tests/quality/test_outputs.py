@@ -10,16 +10,8 @@ from pyspark.sql import functions as F
 from cep_core.language import check
 from jobs.quality_rows import match_counts, matches_with_facts, members, stretch
 from schemas import COMPOSITE_EVENTS
-from schemas.expectations import (
-    Bounds,
-    Suite,
-    count_suite,
-    match_suite,
-    member_suite,
-    output_suite,
-    query_facts,
-    schema_suite,
-)  # fmt: skip
+from schemas import expectations as expected
+from schemas.expectations import Bounds, output_suite, query_facts, schema_suite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,16 +72,26 @@ def context() -> Any:
     return open_context(None)
 
 
-def failed(context: Any, suite: Suite, frame: DataFrame) -> dict[str, int]:
+def outputs(
+    context: Any, frame: DataFrame, events: DataFrame, classes: str = "ABC", counts: DataFrame | None = None
+) -> dict[str, int]:
+    """The checks that fail, with the number of breaches."""
     from jobs.quality_suites import run_suite
 
-    return {o.check: o.breaches for o in run_suite(context, suite, frame, "r1") if not o.success}
+    spark, facts = frame.sparkSession, [query_facts(checked) for checked in CHECKED.values()]
+    frames = {
+        expected.MATCHES: matches_with_facts(spark, frame, facts), expected.MEMBERS: members(frame, classes),
+        expected.EVENTS: events, expected.QUERIES: match_counts(spark, {}, {}) if counts is None else counts,
+    }  # fmt: skip
+    found = run_suite(context, output_suite("composite_events", BOUNDS, {}, facts), frames, "r1")
+    return {o.check: o.breaches for o in found if not o.success}
 
 
-def outputs(context: Any, frame: DataFrame) -> dict[str, int]:
-    facts = [query_facts(checked) for checked in CHECKED.values()]
-    rows = matches_with_facts(frame.sparkSession, frame, facts)
-    return failed(context, output_suite("composite_events", BOUNDS, {}, facts), rows)
+def events_of(spark: SparkSession, *matches: dict[str, Any]) -> DataFrame:
+    """What the matches' members come from, as events."""
+    rows = {(e.upper(), i, T0 + a * S, T0 + b * S) for m in matches for e, i, a, b in m["members"]}
+    schema = "event_class string, event_id string, start_ts bigint, end_ts bigint"
+    return spark.createDataFrame([*sorted(rows), ("A", "e9", T0, T0)], schema)
 
 
 GOOD = (
@@ -102,7 +104,7 @@ GOOD = (
 
 
 def test_good_matches_pass_every_check(spark: SparkSession, context: Any) -> None:
-    assert outputs(context, staged(spark, *GOOD)) == {}
+    assert outputs(context, staged(spark, *GOOD), events_of(spark, *GOOD)) == {}
 
 
 @pytest.mark.parametrize(
@@ -124,59 +126,60 @@ def test_good_matches_pass_every_check(spark: SparkSession, context: Any) -> Non
     ],
 )
 def test_each_bad_match_fails_its_check(spark: SparkSession, context: Any, bad: dict[str, Any], name: str) -> None:
-    assert outputs(context, staged(spark, *GOOD, bad)) == {name: 1}
+    assert outputs(context, staged(spark, *GOOD, bad), events_of(spark, *GOOD, bad)) == {name: 1}
 
 
 def test_a_match_id_that_stands_twice_is_found(spark: SparkSession, context: Any) -> None:
-    suite = match_suite("composite_events", {})
-    assert failed(context, suite, staged(spark, *GOOD)) == {}
-    assert failed(context, suite, staged(spark, *GOOD, GOOD[0])) == {"match_id_unique": 1}
-
-
-def events_of(spark: SparkSession, *matches: dict[str, Any]) -> DataFrame:
-    """What the matches' members come from, as events."""
-    rows = {(e.upper(), i, T0 + a * S, T0 + b * S) for m in matches for e, i, a, b in m["members"]}
-    schema = "event_class string, event_id string, start_ts bigint, end_ts bigint"
-    return spark.createDataFrame([*sorted(rows), ("A", "e9", T0, T0)], schema)
+    twice = staged(spark, *GOOD, GOOD[0])
+    assert outputs(context, twice, events_of(spark, *GOOD)) == {"match_id_unique": 1}
 
 
 def test_a_member_that_no_table_has_is_found(spark: SparkSession, context: Any) -> None:
-    suite, frame, events = member_suite("composite_events", {}), staged(spark, *GOOD), events_of(spark, *GOOD)
+    frame, events = staged(spark, *GOOD), events_of(spark, *GOOD)
 
     def missing(known: DataFrame, classes: str = "ABC") -> dict[str, int]:
-        return failed(context, suite, members(frame, known, classes, BOUNDS.read_from_us, BOUNDS.to_us))
+        return outputs(context, frame, known, classes)
 
-    assert missing(events) == {}
     assert missing(events.where("event_id != 'e3'")) == {"members_exist": 1}
     late = F.when(F.col("event_id") == "e3", F.col("end_ts") + 1).otherwise(F.col("end_ts"))
     assert missing(events.withColumn("end_ts", late)) == {"members_exist": 1}
     other = F.when(F.col("event_id") == "e3", F.lit("A")).otherwise(F.col("event_class"))
     assert missing(events.withColumn("event_class", other)) == {"members_exist": 1}
+    assert missing(events.where("false"))["members_exist"] == sum(len(m["members"]) for m in GOOD)
     # matches of other queries and timers are members too, but no rows of a declared table
     assert missing(events.where("event_id != 'e3'"), "AB") == {}
 
 
+def test_a_member_without_an_id_is_no_event_of_the_input(spark: SparkSession, context: Any) -> None:
+    nameless = F.transform("members", lambda m: m.withField("event_id", F.lit(None).cast("string")))
+    frame = staged(spark, GOOD[0]).withColumn("members", nameless)
+    events = events_of(spark, GOOD[0]).withColumn("event_id", F.lit(None).cast("string"))
+    assert outputs(context, frame, events) == {"members_exist": 2}
+
+
 def test_members_are_looked_up_in_a_stretch_of_time_that_has_some(spark: SparkSession) -> None:
     many = [match("flat", ("a", f"a{n}", n, n), ("b", f"b{n}", n + 5, n + 5)) for n in range(0, 3000, 10)]
-    frame, events = staged(spark, *many), events_of(spark, *many)
+    frame = staged(spark, *many)
     stretches = {stretch(frame, run_id, BOUNDS, 12) for run_id in ("r1", "r2", "r3")}
     assert len(stretches) > 1
     for low, high in stretches:
         assert high - low == 600 * S + 1
-        found = members(frame, events, "AB", low, high).collect()
+        found = members(frame, "AB", (low, high)).collect()
         assert 1 < len(found) <= 122
-        assert all(row["found"] for row in found)
+        assert all(low <= row["start_ts"] < high for row in found)
     assert stretch(frame, "r1", BOUNDS, 1) == (BOUNDS.read_from_us, BOUNDS.to_us)
     assert stretch(frame.limit(0), "r1", BOUNDS, 12) == (BOUNDS.read_from_us, BOUNDS.to_us)
 
 
 def test_counts_outside_their_bounds_are_a_warning(spark: SparkSession, context: Any) -> None:
-    suite = count_suite("composite_events", {})
-    assert suite.checks[0].level == "warning"
+    suite = output_suite("composite_events", BOUNDS, {}, [])
+    assert [c.level for c in suite.checks if c.name == "matches_per_query"] == ["warning"]
+    frame, events = staged(spark, *GOOD), events_of(spark, *GOOD)
     bounds = {"flat": (1.0, 10.0), "free": (None, 3.0)}
-    assert failed(context, suite, match_counts(spark, {"flat": 5, "free": 0, "staged": 99}, bounds)) == {}
-    found = failed(context, suite, match_counts(spark, {"flat": 0, "free": 4, "staged": 99}, bounds))
-    assert found == {"matches_per_query": 2}
+    good = match_counts(spark, {"flat": 5, "free": 0, "staged": 99}, bounds)
+    assert outputs(context, frame, events, counts=good) == {}
+    bad = match_counts(spark, {"flat": 0, "free": 4, "staged": 99}, bounds)
+    assert outputs(context, frame, events, counts=bad) == {"matches_per_query": 2}
 
 
 def test_a_schema_that_is_not_the_contracts_is_found_column_by_column(spark: SparkSession, context: Any) -> None:
@@ -184,9 +187,9 @@ def test_a_schema_that_is_not_the_contracts_is_found_column_by_column(spark: Spa
 
     columns = [(c.name, c.type) for c in COMPOSITE_EVENTS.columns]
     suite, frame = schema_suite("composite_events", columns, {}), staged(spark, *GOOD)
-    assert failed(context, suite, frame) == {}
+    assert all(o.success for o in run_suite(context, suite, {expected.ROWS: frame}, "r1"))
     broken = frame.drop("source").withColumn("match_id", F.lit(1))
     broken = broken.withColumn("members", F.expr("transform(members, m -> named_struct('element', m.element))"))
-    outcomes = [o for o in run_suite(context, suite, broken, "r1") if not o.success]
+    outcomes = [o for o in run_suite(context, suite, {expected.ROWS: broken}, "r1") if not o.success]
     assert {o.column for o in outcomes} == {"source", "match_id", "members"}
     assert any("schema of source" in o.sentence and "found no such column" in o.sentence for o in outcomes)

@@ -105,6 +105,24 @@ def test_a_good_run_is_checked_published_and_recorded_once(
     assert set(asked) <= {"127.0.0.1", "localhost"}  # Great Expectations would report its use otherwise
 
 
+def test_a_check_that_samples_says_so_in_its_row_and_in_the_log(spark: SparkSession, shop: Shop) -> None:
+    said: list[str] = []
+
+    def sampled(run_id: str, rows: int) -> set[str]:
+        configure(shop, {"sample_rows": rows})
+        said.clear()
+        request = check_inputs(spark, shop.settings, whole(shop, run_id), said.append)
+        check_outputs(spark, shop.settings, stage_run(spark, shop.settings, request), said.append)
+        found = results(spark, shop, f"run_id = '{run_id}'")
+        return {name for name, row in found.items() if "sampled" in json.loads(row["details"])}
+
+    assert sampled("some", 20) == {"input.duplicate_rate", "output.members_exist"}
+    told = [line for line in said if "looked at a sample" in line]
+    assert [line.split(" looked")[0] for line in told] == ["raw: duplicate_rate", "composite_events: members_exist"]
+    assert sampled("all", 0) == set()
+    assert not [line for line in said if "looked at a sample" in line]
+
+
 def test_bad_input_stops_the_run_before_mining_and_says_why(spark: SparkSession, shop: Shop) -> None:
     add_rows(spark, shop, ("bad", None, "A", T0, T0, None, 1, "u1"), ("odd", "s1", "A", T0 + S, T0, None, 1, "u1"))
     with pytest.raises(QualityError) as refused:

@@ -63,9 +63,7 @@ CASES: dict[str, Case] = {
         for how in ("recent", "all")
         for sources in (10_000, 100_000)
     },
-    "w1-recent-5000-alone": _w1(
-        5000, "recent", engines=("hindsight", "alone"), peers=("duckdb/coded",), scale=0.1, why="5,000 calls take long"
-    ),
+    "w1-recent-5000-alone": _w1(5000, "recent", engines=("hindsight", "alone"), peers=(), repeat=2),
     **{f"store-{n}": _w1(n, shape="covered", engines=("prepared",)) for n in (1, 10, 100, 1000, 5000)},
     "w1c-and-1000": _w1(1000, shape="and"),
     "w1c-or-1000": _w1(1000, shape="or", size=5, scale=0.01, why="one event in ten is an answer of each query"),

@@ -9,14 +9,19 @@ sources; the table's files follow one another in time, as they do where events a
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.workloads import MINUTE_US, Pattern, w1
+from bench.workloads import MINUTE_US, w1
+
+if TYPE_CHECKING:
+    from jobs.settings import Settings
 
 EVENTS_OF_A_SOURCE = 2_000
 SPAN_US = EVENTS_OF_A_SOURCE * 30 * MINUTE_US
@@ -35,7 +40,20 @@ events:
 """
 
 
-def make_project(folder: Path, events: int, queries: int, hot: float = 0.0) -> tuple[Pattern, ...]:
+def project_settings(folder: Path, events: int, queries: int, hot: float = 0.0, **flags: object) -> Settings:
+    """The settings of a project with so many events, which is made once under `folder`."""
+    from jobs.settings import load_settings
+
+    project = folder / f"w1-{events}-{queries}-{hot:g}"
+    if not project.exists():
+        making = project.with_suffix(".part")
+        shutil.rmtree(making, ignore_errors=True)
+        make_project(making, events, queries, hot)
+        making.rename(project)
+    return load_settings(dict(flags), project=project, environment={})
+
+
+def make_project(folder: Path, events: int, queries: int, hot: float = 0.0) -> None:
     """The project's folder; `hot` is the share of all events that one source has."""
     patterns = w1(1, queries, sources=1).patterns
     (folder / "conf/events").mkdir(parents=True)
@@ -46,7 +64,6 @@ def make_project(folder: Path, events: int, queries: int, hot: float = 0.0) -> t
     (folder / "conf/queries/w1.cep").write_text(texts + "\n", encoding="utf-8")
     (folder / "conf/settings.yaml").write_text("lake: lake\n", encoding="utf-8")
     write_table(folder / "lake/events", _parts(events, hot))
-    return patterns
 
 
 def _parts(events: int, hot: float, seed: int = 11) -> Iterator[pa.Table]:

@@ -2,10 +2,12 @@
 
 `python -m bench.jobs [--events 2000000] [--case NAME ...] [--repeat 2] [--json FILE] [--folder DIR]`
 
-Enters: sizes by option. Leaves: a table on standard output with each target and whether it is met, and JSON.
-Always holds: one local Spark with all cores for the whole run; every figure is the best of its repeats, after a run on
-a small table that loads and compiles the code; `seconds` is wall time, `cpu` the CPU seconds of the JVM and all Python
-workers, which other work on the machine disturbs less. What is compared found the same matches, or the run fails.
+Enters: sizes by option. Leaves: a table on standard output with each target and whether it is met, and JSON, written
+after each case, from which bench/report.py makes the page.
+Always holds: one local Spark with all cores for the whole run; every figure is the best of its repeats, after runs on a
+small table, with the engine and without, that load and compile the code; what others are judged against is never
+measured first. `seconds` is wall time, `cpu` the CPU seconds of the JVM and all Python workers, which other work on the
+machine disturbs less. What is compared found the same matches, or the run fails.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from bench.history import FIRST_US, SPAN_US, make_project
+from bench.engine import machine
+from bench.history import FIRST_US, SPAN_US, project_settings
 from bench.workloads import w1
 
 if TYPE_CHECKING:
@@ -78,15 +82,7 @@ class Bench:
 
     def settings(self, events: int, hot: float = 0.0, **flags: object) -> Settings:
         """A project with so many events, made once."""
-        from jobs.settings import load_settings
-
-        folder = self.folder / f"w1-{events}-{self.queries}-{hot:g}"
-        if not folder.exists():
-            making = folder.with_suffix(".part")
-            shutil.rmtree(making, ignore_errors=True)
-            make_project(making, events, self.queries, hot)
-            making.rename(folder)
-        return load_settings(dict(flags), project=folder, environment={})
+        return project_settings(self.folder, events, self.queries, hot, **flags)
 
     def job(self, what: str, settings: Settings, events: int, engine: Any = None, repeat: int = 0) -> Figure:
         """`hindsight mine` over the whole history, tables of results fresh each time."""
@@ -144,8 +140,8 @@ def floor(bench: Bench) -> None:
     from jobs.calls import no_engine
 
     settings = bench.settings(bench.events)
-    without = bench.job("job without its engine", settings, bench.events, no_engine)
     whole = bench.job("job", settings, bench.events)
+    without = bench.job("job without its engine", settings, bench.events, no_engine)
     bench.target("job to the same job without its engine", whole, without, 1.5)
 
 
@@ -288,24 +284,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--folder", help="where the projects are made and kept (default: a folder that is removed)")
     parser.add_argument("--json", help="write the figures to this file too")
+    parser.add_argument("--note", default="", help="how the run was made, for the page")
     options = parser.parse_args(arguments)
+    from jobs.calls import no_engine
     from jobs.session import spark_session
     from jobs.settings import Settings
 
+    where = machine() | {"pyspark": version("pyspark"), "delta-spark": version("delta-spark")}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options.folder or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         spark = spark_session(Settings(lake=str(folder / "session"), project=folder), "bench")
         bench = Bench(spark, folder, options.events, options.queries, options.repeat)
         warm = min(options.events, 200_000)
-        bench.job("warming up", bench.settings(warm), warm, repeat=1)
+        bench.job("warming up", bench.settings(warm), warm, repeat=2)
+        bench.job("warming up without the engine", bench.settings(warm), warm, no_engine, repeat=1)
+        bench.figures.clear()
         for name in options.case or CASES:
             print(f"{name}: {(CASES[name].__doc__ or '').splitlines()[0]}", flush=True)
             CASES[name](bench)
-    if options.json:
-        content = {"options": vars(options), "figures": [asdict(figure) for figure in bench.figures],
-                   "targets": [asdict(target) | {"met": target.met} for target in bench.targets]}  # fmt: skip
-        Path(options.json).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            if options.json:  # after each case: a run that is cut off has still measured what it measured
+                content = {"machine": where, "events": options.events, "queries": options.queries,
+                           "figures": [asdict(figure) for figure in bench.figures],
+                           "targets": [asdict(target) | {"met": target.met} for target in bench.targets]}  # fmt: skip
+                content |= {"note": options.note} if options.note else {}
+                Path(options.json).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

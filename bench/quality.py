@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bench.workloads import w1
+from bench.history import project_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,18 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TARGET = 0.15
-EVENTS_OF_A_SOURCE = 2_000
-FIRST_US = 1_767_225_600_000_000  # 2026-01-01
-DECLARATION = """
-tables: {events: {path: events}}
-events:
-  - table: events
-    source: source
-    time: ts
-    event_id: event_id
-    class: event_class
-    classes: {CLASSES}
-"""
 STEPS = ("check inputs", "mine", "check matches", "publish")
 
 
@@ -62,8 +48,8 @@ def main() -> int:
     folder = options.folder or Path(tempfile.mkdtemp(prefix="hindsight-quality-"))
     spark = spark_session(Settings(driver_memory="4g", project=folder), "bench quality")
     try:
-        one_run(spark, make_project(spark, folder, min(50_000, options.events), options.queries))
-        settings = make_project(spark, folder, options.events, options.queries)
+        one_run(spark, project_settings(folder, min(50_000, options.events), options.queries))
+        settings = project_settings(folder, options.events, options.queries)
         runs = [one_run(spark, settings) for _ in range(options.repeat)]
     finally:
         spark.stop()
@@ -106,29 +92,6 @@ def one_run(spark: SparkSession, settings: Settings) -> dict[str, tuple[float, f
     timed(STEPS[3], lambda: publish_run(spark, settings, manifest.run_id))
     print(f"    {manifest.found:,} matches", file=sys.stderr, flush=True)
     return taken
-
-
-def make_project(spark: SparkSession, folder: Path, events: int, queries: int) -> Settings:
-    """A project with W1 as a Delta table in the order of time, made once."""
-    from jobs.settings import load_settings
-
-    project = folder / f"w1-{events}-{queries}"
-    if not (project / "lake/events/_delta_log").exists():
-        workload = w1(events, queries, sources=max(events // EVENTS_OF_A_SOURCE, 1))
-        for part in ("conf/events", "conf/queries", "lake"):
-            (project / part).mkdir(parents=True, exist_ok=True)
-        classes = ", ".join(f"C{code:02d}: {{}}" for code in range(50))
-        (project / "conf/events/w1.yaml").write_text(DECLARATION.replace("CLASSES", classes), encoding="utf-8")
-        texts = "\n\n".join(f"QUERY {pattern.id}\n{pattern.text}" for pattern in workload.patterns)
-        (project / "conf/queries/w1.cep").write_text(texts + "\n", encoding="utf-8")
-        (project / "conf/settings.yaml").write_text("lake: lake\n", encoding="utf-8")
-        ts = pa.array(workload.events["ts"].to_numpy() + FIRST_US, pa.timestamp("us", "UTC"))
-        table = workload.events.set_column(workload.events.schema.get_field_index("ts"), "ts", ts).sort_by("ts")
-        pq.write_table(table, project / "events.parquet", row_group_size=500_000)
-        rows = spark.read.parquet(str(project / "events.parquet"))
-        rows.write.format("delta").option("maxRecordsPerFile", 500_000).save(str(project / "lake/events"))
-        (project / "events.parquet").unlink()
-    return load_settings(project=project, environment={})
 
 
 def cpu_seconds() -> float:

@@ -1,6 +1,7 @@
 """The page of measured figures: `python -m bench.report FILE ... > docs/benchmarks.md`
 
-Enters: what `bench.engine --json` wrote, one file or several. Leaves: Markdown on standard output.
+Enters: what `bench.engine --json` and `bench.jobs --json` wrote, one file or several. Leaves: Markdown on standard
+output, the engine's runs first.
 Always holds: every number on the page is from those files; a ratio is between figures of one file.
 """
 
@@ -23,17 +24,47 @@ formulation of those in bench/peers.py. A run may carry a note on how it was mad
 """
 
 
+_JOBS = """# The Spark jobs
+
+Measured by `python -m bench.jobs`: `hindsight mine` over the whole history, from declared Delta tables to the published
+table, with local Spark on all cores; W1 with 1,000 queries by source. Seconds are by the clock; CPU seconds are of the
+JVM and all Python workers, and decide. A worker's memory is the most that one Python process held at once. Without its
+engine, a job reads, cuts, moves and publishes the same, and finds nothing.
+"""
+
+
 def page(runs: list[dict[str, Any]]) -> str:
-    return "\n".join([_HEAD, *(part for run in runs for part in _run(run))]).rstrip() + "\n"
+    engine = [part for run in runs if "results" in run for part in _run(run)]
+    jobs = [part for run in runs if "figures" in run for part in _jobs_run(run)]
+    return "\n".join([_HEAD, *engine, *([_JOBS, *jobs] if jobs else [])]).rstrip() + "\n"
 
 
-def _run(run: dict[str, Any]) -> list[str]:
+def _heading(run: dict[str, Any]) -> list[str]:
     machine = dict(run["machine"])
     date, processor, cores, load = (machine.pop(name) for name in ("date", "processor", "cores", "load"))
     versions = ", ".join(f"{name} {number}" for name, number in machine.items())
     lines = [f"## {date}", "", f"{processor}, {cores} cores, load {load}; {versions}.", ""]
     if "note" in run:
         lines += [run["note"], ""]
+    return lines
+
+
+def _jobs_run(run: dict[str, Any]) -> list[str]:
+    lines = [*_heading(run), "| target | bound | by CPU seconds | by the clock | |", "|---|---:|---:|---:|---|"]
+    for target in run["targets"]:
+        sign, reached = ("at least" if target["at_least"] else "at most"), "reached" if target["met"] else "**missed**"
+        figures = f"{target['ratio']:.2f} | {target['by_wall']:.2f}"
+        lines.append(f"| {target['what']} | {sign} {target['bound']:g} | {figures} | {reached} |")
+    lines += ["", "| what | events | seconds | CPU seconds | matches | MB a worker |", "|---|---:|---:|---:|---:|---:|"]
+    for figure in run["figures"]:
+        taken = f"{figure['seconds']:.1f} | {figure['cpu']:.1f}"
+        found = f"{figure['matches']:,} | {figure['worker_mb']:,}"
+        lines.append(f"| {figure['what']} | {figure['events']:,} | {taken} | {found} |")
+    return [*lines, ""]
+
+
+def _run(run: dict[str, Any]) -> list[str]:
+    lines = _heading(run)
     if run["targets"]:
         lines += ["| target | bound | measured | |", "|---|---:|---:|---|"]
         lines += [_target(target) for target in run["targets"]]

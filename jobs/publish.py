@@ -3,9 +3,9 @@
 Enters: a run's staging. Leaves: composite_events with the run's range and queries replaced by the staged matches, and
 a row of `runs`.
 Always holds: readers see all of a run or nothing of it; a run that dies anywhere leaves the table as it was, or
-published and then recorded by the next run. A repeated publish changes nothing. Of two runs over the same range and
-queries that overlap in time the first to commit wins, and the other is told so. Runs over other ranges are retried
-until they land.
+published and then recorded by the next run. A repeated publish changes nothing, nor does a run that is mined again
+under its id from the same tables and finds the same. Of two runs over the same range and queries that overlap in time
+the first to commit wins, and the other is told so. Runs over other ranges are retried until they land.
 
 How: every publish carries the Delta transaction (app `hindsight-publish`, version = the table's version that it was
 checked against + 1). A commit that came between the check and ours makes Delta either refuse ours or skip it; in both
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from cep_core.errors import PublishError, QualityError
 from jobs import tables
-from jobs.runs import Manifest, moment, published_since, read_manifest, record, staging_path
+from jobs.runs import Manifest, moment, published_as, published_since, read_manifest, record, recorded, staging_path
 from jobs.state import publish_state
 from schemas import COMPOSITE_EVENTS
 
@@ -48,9 +48,12 @@ def publish_run(
     if not _committed(spark, settings, manifest):
         if not manifest.pinned:
             publish_state(spark, settings, manifest, say)
+        if _stands(spark, settings, manifest, staged):
+            say(f"run {run_id} has published the same {manifest.found} matches before; nothing changes")
+            return manifest
         _commit(spark, settings, manifest, staged)
     manifest = manifest.took("publish", time.monotonic() - began)
-    if not _recorded(spark, settings, run_id):
+    if manifest.attempt not in recorded(spark, settings, [run_id]):
         record(spark, settings, manifest, "published" if manifest.found else "empty")
     say(f"published {manifest.found} matches of {len(manifest.query_versions)} queries, {manifest.range_text}")
     return manifest
@@ -103,7 +106,7 @@ def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, staged:
     for attempt in range(ATTEMPTS):
         newest = tables.version(spark, settings, "composite_events")
         for version, other in published_since(spark, settings, checked):
-            if other.run_id == manifest.run_id:
+            if other.attempt == manifest.attempt:
                 return
             if version > manifest.base_version and other.overlaps(manifest):
                 message = (f"run {other.run_id} published {other.range_text} for some of the same queries while run "
@@ -127,11 +130,24 @@ def concurrent(error: Exception) -> bool:
     return "Concurrent" in text or "DELTA_CONCURRENT" in text or "ProtocolChanged" in text
 
 
+def _stands(spark: SparkSession, settings: Settings, manifest: Manifest, staged: DataFrame) -> bool:
+    """Whether an earlier attempt at this run published just these rows, and they are still what the table holds. Rows
+    name their run and its inputs, so equal rows are equal runs; a run without any row is told by its row of `runs`."""
+    versions = (manifest.from_us, manifest.to_us, manifest.query_versions, manifest.input_versions)
+    if versions not in published_as(spark, settings, manifest.run_id):
+        return False
+    published = tables.read(spark, settings, "composite_events").where(replaced(manifest))
+    new, old = (_comparable(rows) for rows in (staged, published))
+    return old.count() == manifest.found and new.exceptAll(old).isEmpty()
+
+
+def _comparable(rows: DataFrame) -> DataFrame:
+    """Spark compares no maps; their text it does."""
+    return rows.selectExpr(
+        *(f"to_json({c.name}) AS {c.name}" if c.type.startswith("map<") else c.name for c in COMPOSITE_EVENTS.columns)
+    )
+
+
 def _committed(spark: SparkSession, settings: Settings, manifest: Manifest) -> bool:
     later = published_since(spark, settings, manifest.base_version)
-    return any(other.run_id == manifest.run_id for _, other in later)
-
-
-def _recorded(spark: SparkSession, settings: Settings, run_id: str) -> bool:
-    known = tables.read(spark, settings, "runs").where("outcome IN ('published', 'empty')")
-    return bool(known.where(known.run_id == run_id).limit(1).collect())
+    return any(other.attempt == manifest.attempt for _, other in later)

@@ -21,7 +21,7 @@ from jobs.coverage import covered
 from jobs.mine import mine, stage_run
 from jobs.publish import publish_run
 from jobs.runs import Manifest, Request, reconcile, staging_path, write_manifest
-from tests.jobs.shop import T0, S, Shop, make_shop
+from tests.jobs.shop import T0, S, Shop, make_shop, write_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +125,42 @@ def test_a_run_that_died_after_its_commit_is_recorded_by_the_next(spark: SparkSe
     assert reconcile(spark, shop.settings) == []
     row = tables.read(spark, shop.settings, "runs").collect()[0]
     assert (row["run_id"], row["outcome"], row["matches"]) == (manifest.run_id, "published", manifest.matches)
+
+
+@pytest.mark.spark
+def test_a_run_that_is_mined_again_under_its_id_has_a_row_of_each_time(spark: SparkSession, shop: Shop) -> None:
+    """As a scheduler does when a run is cleared after a change of the catalogue."""
+    request = Request(T0, shop.end_us, run_id="day1")
+    first = mine(spark, shop.settings, request)
+    write_queries(Path(shop.settings.project), {**shop.queries, "single": "PATTERN C(x = 2) c"})
+    second = mine(spark, shop.settings, request)
+    assert first.query_versions != second.query_versions
+    publish_run(spark, shop.settings, "day1")  # repeated: nothing changes
+    runs = tables.read(spark, shop.settings, "runs").orderBy("started_at").collect()
+    assert [(row["run_id"], row["query_versions"]) for row in runs] == [
+        ("day1", first.query_versions), ("day1", second.query_versions)
+    ]  # fmt: skip
+    tables.open_table(spark, shop.settings, "runs").delete(f"started_at = TIMESTAMP'{runs[1]['started_at']}'")
+    assert reconcile(spark, shop.settings) == ["day1"]
+    newest = tables.read(spark, shop.settings, "runs").orderBy("started_at").collect()[-1]
+    assert newest["query_versions"] == second.query_versions
+
+
+@pytest.mark.spark
+def test_a_run_that_is_mined_again_and_finds_the_same_changes_nothing(spark: SparkSession, shop: Shop) -> None:
+    """As a demo does that is run twice, and a scheduler when a task is repeated."""
+    request = Request(T0, shop.end_us, run_id="day1")
+    mine(spark, shop.settings, request)
+    version = tables.version(spark, shop.settings, "composite_events")
+    runs = tables.read(spark, shop.settings, "runs").collect()
+    told: list[str] = []
+    mine(spark, shop.settings, request, say=told.append)
+    assert any("has published the same" in line for line in told)
+    assert tables.version(spark, shop.settings, "composite_events") == version
+    assert tables.read(spark, shop.settings, "runs").collect() == runs
+    tables.open_table(spark, shop.settings, "composite_events").delete("query_id = 'used'")
+    mine(spark, shop.settings, request)  # what the table has lost comes back
+    assert shop.published(spark) == shop.expected()
 
 
 @pytest.mark.spark

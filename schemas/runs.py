@@ -10,7 +10,7 @@ RUNS = Contract(
     name="runs",
     doc="What was mined when, from what, with which result.",
     columns=(
-        Column("run_id", "string", "Identifies the run; one that publishes anew under its id has a row of each time.", True),
+        Column("run_id", "string", "Identifies the run; published anew under its id, it has a row of each time.", True),
         Column("from_ts", "timestamp", "Start of the mined range of detection times.", required=True),
         Column("to_ts", "timestamp", "End of the range, exclusive.", required=True),
         Column(

@@ -1,10 +1,10 @@
 """One engine call: what runs inside a Spark Python worker.
 
-Enters: the packs of one task. Leaves: rows of CALL_SCHEMA: one with the number of the call's events, then its matches,
-many to a row as an Arrow stream, then its state where its queries consume. `open_matches` makes columns of the matches.
+Enters: the packs of one task. Leaves: files of matches (match_files.py), and rows of CALL_SCHEMA: one with the number
+of the call's events, one for each file, and one with the state after it where its queries consume.
 Always holds: a call holds its events and one part of its answers, never all of them; only matches of the group's
-targets that are detected in the task's range leave it. pandas, which applyInPandas goes through, sees packs and parts
-of answers, a few values each: there is no Python object per event or match.
+targets that are detected in the task's range, and in the run's, are written. pandas, which applyInPandas goes through,
+sees packs and the names of files, a few values each: there is no Python object per event or match.
 """
 
 from __future__ import annotations
@@ -20,28 +20,25 @@ import pyarrow.compute as pc
 
 from jobs.distribute import Task
 from jobs.encode import CONTENT, from_stream, gather, to_stream
+from jobs.match_files import FILE_SCHEMA, MATCH_ARROW, write_matches
 
-MATCH_SCHEMA = (
-    "query_id string, match_id string, start_ts timestamp, end_ts timestamp, detection_ts timestamp, "
-    "members array<struct<element:string,event_class:string,event_id:string,start_ts:timestamp,end_ts:timestamp>>, "
-    "fields map<string,string>, source string, query_version string"
-)
-# A row is the events of a call, or a part of its matches, or the state after it: what it is not is null.
-CALL_SCHEMA = "rows bigint, matches binary, state binary"
-BATCH_MATCHES = 50_000
-
-_US = pa.timestamp("us", tz="UTC")
-_MEMBER = pa.struct([("element", pa.string()), ("event_class", pa.string()), ("event_id", pa.string()),
-                     ("start_ts", _US), ("end_ts", _US)])  # fmt: skip
-MATCH_ARROW = pa.schema([
-    ("query_id", pa.string()), ("match_id", pa.string()), ("start_ts", _US), ("end_ts", _US), ("detection_ts", _US),
-    ("members", pa.list_(_MEMBER)), ("fields", pa.map_(pa.string(), pa.string())), ("source", pa.string()),
-    ("query_version", pa.string()),
-])  # fmt: skip
+# A row is the number of events of a call, or a file of its matches, or the state after it: what it is not is null.
+CALL_SCHEMA = f"rows bigint, {FILE_SCHEMA}, state binary"
 
 # (events, work, start_us, end_us, state) -> tables of matches, and the state after them where they consume
 Answers = tuple[Iterator[pa.Table], Callable[[], pa.Table | None]]
 Engine = Callable[[pa.Table, "Work", int, int, pa.Table | None], Answers]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What every match of a run says of where it comes from, the run's range, and the folder that files go to."""
+
+    run_id: str
+    input_versions: Mapping[str, int]
+    from_us: int
+    to_us: int
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ class Work:
     limit: most answers per partition, of all queries or of each; state: what was consumed before the tasks' start, as
     Arrow bytes, None: no CONSUME."""
 
+    origin: Origin
     prepared: Any
     columns: tuple[str, ...]
     classes: tuple[str, ...]
@@ -98,8 +96,8 @@ def make_call(
         answers, after = engine(events, todo, task.start_us, task.end_us, state)
         yield _row(rows=len(events))
         for matches in answers:
-            for batch in finish(matches, events, todo).to_batches(BATCH_MATCHES):
-                yield _row(matches=to_stream(batch))
+            for file in write_matches(finish(matches, events, todo), todo.origin.folder):
+                yield _row(file=file.to_json())
         left = after()
         if left is not None:
             yield _row(state=to_stream(left))
@@ -107,31 +105,33 @@ def make_call(
     return call
 
 
-def _row(rows: int | None = None, matches: bytes | None = None, state: bytes | None = None) -> pd.DataFrame:
-    return pd.DataFrame({"rows": pd.array([rows], "Int64"), "matches": [matches], "state": [state]})
-
-
-def open_matches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function for mapInArrow over the column `matches`: columns of MATCH_SCHEMA."""
-    for batch in batches:
-        for part in batch.column("matches"):
-            yield from from_stream(part.as_buffer()).to_batches()
+def _row(rows: int | None = None, file: str | None = None, state: bytes | None = None) -> pd.DataFrame:
+    return pd.DataFrame({"rows": pd.array([rows], "Int64"), "file": [file], "state": [state]})
 
 
 def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
-    """Matches of the targets only, with their source and version, in the columns of composite_events."""
+    """Matches of the targets in the run's range, with their source and origin, in the columns of composite_events."""
+    origin = todo.origin
     targets = pa.array(sorted(todo.versions))
-    ids = matches.column("query_id").cast(pa.string())
-    wanted = pc.is_in(ids, value_set=targets)
-    if not pc.all(wanted).as_py():
-        matches, ids = matches.filter(wanted), ids.filter(wanted)
-    versions = pa.array([todo.versions[name] for name in targets.to_pylist()])
+    detection = matches.column("detection_ts").cast(pa.int64()).to_numpy()
+    wanted = (detection >= origin.from_us) & (detection < origin.to_us)
+    wanted &= pc.is_in(matches.column("query_id"), value_set=targets).to_numpy()
+    if not wanted.all():
+        matches = matches.filter(pa.array(wanted))
+    ids, count = matches.column("query_id"), len(matches)
     columns = {
         name: matches.column(name) for name in ("match_id", "start_ts", "end_ts", "detection_ts", "members", "fields")
     }
     columns["query_id"] = ids
+    versions = pa.array([todo.versions[name] for name in targets.to_pylist()])
     columns["query_version"] = versions.take(pc.index_in(ids, value_set=targets))
     columns["source"] = _sources(matches, ids, events, todo.with_source)
+    columns["run_id"] = pa.repeat(pa.scalar(origin.run_id), count)
+    read = sorted(origin.input_versions.items())
+    columns["input_versions"] = pa.MapArray.from_arrays(
+        np.arange(count + 1, dtype=np.int32) * len(read), pa.array([name for name, _ in read] * count, pa.string()),
+        pa.array(np.tile(np.array([version for _, version in read], np.int64), count)),
+    )  # fmt: skip
     return pa.table({field.name: columns[field.name] for field in MATCH_ARROW}).cast(MATCH_ARROW)
 
 
@@ -167,4 +167,4 @@ def _plain(values: Any) -> pa.Array:
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-__all__ = ["CALL_SCHEMA", "Answers", "Engine", "Work", "make_call", "no_engine", "open_matches", "shared_engine"]
+__all__ = ["CALL_SCHEMA", "Answers", "Engine", "Origin", "Work", "make_call", "no_engine", "shared_engine"]

@@ -1,9 +1,9 @@
 """The mining job: declared tables in, staged matches out; and the whole run, with publishing.
 
-Enters: a request. Leaves: staging/<run_id>: matches in the columns of composite_events, states of CONSUME queries, and
-the manifest. `mine` also checks and publishes it.
+Enters: a request. Leaves: staging/<run_id>: the list of the files of matches, states of CONSUME queries, and the
+manifest. `mine` also checks and publishes it.
 Always holds: input tables are read at versions taken once; the matches are those of one engine run over the history,
-however the work was cut. Nothing outside staging is written before publishing.
+however the work was cut. No table has changed before publishing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,20 @@ from pyspark.sql import functions as F
 
 from cep_core.errors import EventError, HindsightError, StateError, TableError
 from jobs import tables
-from jobs.calls import CALL_SCHEMA, Engine, Work, shared_engine
+from jobs.calls import CALL_SCHEMA, Engine, Origin, Work, make_call, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.check import check_declarations
 from jobs.distribute import Group, Layout, cut_times, group_queries, lay_out
-from jobs.encode import CUT_ROWS
+from jobs.encode import CUT_ROWS, NUMBER
 from jobs.inputs import input_versions
+from jobs.match_files import MatchFile
 from jobs.packed import count_packs, open_shelf, packable, route_packs
 from jobs.packs import Packing, refresh_packs, usable_packing
 from jobs.primitives import Keep, read_primitives
 from jobs.prune import needed_rows
 from jobs.publish import publish_run
 from jobs.quality import quarantined
-from jobs.route import Counts, count_events, route
+from jobs.route import Counts, Frame, count_events, route
 from jobs.runs import (
     Manifest,
     Request,
@@ -44,8 +45,8 @@ from jobs.runs import (
     staging_path,
     write_manifest,
 )  # fmt: skip
-from jobs.spark_errors import SPARK_ERRORS
-from jobs.staging import call_engine, engine_errors, frame_of, remove, staged
+from jobs.spark_errors import SPARK_ERRORS, engine_errors
+from jobs.staging import remove, stage_files
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS
 
@@ -116,9 +117,9 @@ class _Run:
     engine: Engine
     say: Say
     keep: Keep | None
+    files: list[MatchFile] = field(default_factory=list)
 
     def stage(self) -> Manifest:
-        matches = staging_path(self.settings, self.manifest.run_id, "matches")
         for part in ("matches", "state"):
             remove(self.spark, staging_path(self.settings, self.manifest.run_id, part))
         groups = group_queries(self.workload.versions, self.workload.checked, self.workload.schema)
@@ -129,24 +130,24 @@ class _Run:
         if packing is not None and (packed := [group for group in stateless if packable(group)]):
             self.say(f"groups {', '.join(str(group.number) for group in packed)} are mined from packs")
             stateless = [group for group in stateless if not packable(group)]
-            self._packed(packed, packing, matches)
+            self._packed(packed, packing)
         if stateless:
-            self._stateless(stateless, matches)
+            self._stateless(stateless)
         for group in groups:
             if group.stateful:
-                self._stateful(group, matches)
-        if not self.manifest.engine_calls:  # no event at all: a staging without matches
-            self.spark.createDataFrame([], COMPOSITE_EVENTS.ddl).coalesce(1).write.parquet(matches)
-        began = time.monotonic()
-        rows = self.spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(matches).groupBy("query_id").count().collect()
-        found = dict.fromkeys(self.workload.versions, 0) | {row["query_id"]: row["count"] for row in rows}
-        self.manifest = replace(self.manifest, matches=found).took("count", time.monotonic() - began)
+                self._stateful(group)
+        stage_files(self.spark, self.settings, self.manifest.run_id, self.files)
+        found = dict.fromkeys(self.workload.versions, 0)
+        for file in self.files:
+            for name, count in file.matches.items():
+                found[name] += count
+        self.manifest = replace(self.manifest, matches=found)
         done = self.manifest
         self.say(f"read {done.rows_read} events, sent {done.rows_sent} to {done.engine_calls} engine calls, "
                  f"found {done.found} matches")  # fmt: skip
         return self.manifest
 
-    def _packed(self, groups: list[Group], packing: Packing, matches: str) -> None:
+    def _packed(self, groups: list[Group], packing: Packing) -> None:
         """The same as `_stateless`, from the packs."""
         start, end = self.request.from_us, self.request.to_us
         began = time.monotonic()
@@ -161,9 +162,9 @@ class _Run:
             layouts.append(self._lay_out(group, counts, start, end, numbered))
         self.manifest = self.manifest.took("count", time.monotonic() - began)
         if any(layout.tasks for layout in layouts):
-            self._call(route_packs(self.spark, shelf, layouts), layouts, matches)
+            self._call(route_packs(self.spark, shelf, layouts), layouts)
 
-    def _stateless(self, groups: list[Group], matches: str) -> None:
+    def _stateless(self, groups: list[Group]) -> None:
         start, end = self.request.from_us, self.request.to_us
         events, needs = self._events(groups, start, end)
         counts = self._count(events, groups, needs, start, end)
@@ -172,9 +173,9 @@ class _Run:
             numbered = sum(len(layout.tasks) for layout in layouts)
             layouts.append(self._lay_out(group, counts[group.number], start, end, numbered))
         if any(layout.tasks for layout in layouts):
-            self._call(self._route(events, layouts, needs, start, end), layouts, matches)
+            self._call(self._route(events, layouts, needs, start, end), layouts)
 
-    def _stateful(self, group: Group, matches: str) -> None:
+    def _stateful(self, group: Group) -> None:
         """From the nearest known state on, in rounds that follow one another where the rows per call demand it."""
         consuming = {
             name: self.workload.checked[name].version
@@ -187,13 +188,12 @@ class _Run:
         largest = counts.rows[int(counts.rows.sum(axis=1).argmax())]
         limit = self.settings.rows_per_call
         edges = cut_times(largest, counts.low_us, counts.cell_us, start, end, group.lookback_us, limit)
-        for number, (low, high) in enumerate(pairwise(edges)):
+        for low, high in pairwise(edges):
             part = counts if len(edges) == 2 else self._count(events, [group], needs, low, high)[group.number]
             layout = self._lay_out(group, part, low, high, 0)
             if layout.tasks:
                 routed = self._route(events, [layout], needs, low, high)
-                raw = staging_path(self.settings, self.manifest.run_id, f"calls/{group.number}-{number}")
-                state = self._call(routed, [layout], matches, state, raw) or state
+                state = self._call(routed, [layout], state) or state
         if not self.request.pinned:
             targets = set(self.workload.versions)
             parts = split_state(state, [name for name in consuming if name in targets])
@@ -257,7 +257,7 @@ class _Run:
     def _route(
         self, events: DataFrame, layouts: Sequence[Layout], needs: dict[int, Column], start: int, end: int
     ) -> DataFrame:
-        frame = frame_of(self.workload, layouts)
+        frame = self._frame(layouts)
         return route(events, layouts, needs, frame, start, end, min(self.settings.rows_per_call, CUT_ROWS))
 
     def _work(self, group: Group, columns: tuple[str, ...]) -> Work:
@@ -268,9 +268,13 @@ class _Run:
         prepared = cep_core.prepare(texts, self.workload.schema)
         versions = {name: checked[name].version for name in group.targets}
         with_source = frozenset(name for name in group.targets if "source" in checked[name].key)
-        return Work(
-            prepared, columns, group.classes, group.lookback_us, versions, with_source, self._limit(group)
+        origin = Origin(
+            self.manifest.run_id, self.manifest.input_versions, self.manifest.from_us, self.manifest.to_us,
+            tables.folder(self.spark, self.settings, COMPOSITE_EVENTS.name),
         )  # fmt: skip
+        return Work(
+            origin, prepared, columns, group.classes, group.lookback_us, versions, with_source, self._limit(group)
+        )
 
     def _limit(self, group: Group) -> int | dict[str, int]:
         """Most answers per partition: the setting, or of each query where some have a limit of their own."""
@@ -279,34 +283,31 @@ class _Run:
         }  # fmt: skip
         return limits if len(set(limits.values())) > 1 else next(iter(limits.values()))
 
-    def _call(
-        self, routed: DataFrame, layouts: Sequence[Layout], matches: str, state: bytes | None = None,
-        raw: str | None = None,
-    ) -> bytes | None:  # fmt: skip
-        """The engine over all tasks, its matches appended to `matches`. With a state before the calls, and `raw`, where
-        the calls' rows are kept in between, also the state after them."""
-        from pyspark.sql import Observation
+    def _frame(self, layouts: Sequence[Layout]) -> Frame:
+        """What rows must hold for these groups: their classes, and the attributes that their queries read."""
+        workload = self.workload
+        classes = tuple(sorted({name for layout in layouts for name in layout.group.classes}))
+        queries = {name for layout in layouts for name in layout.group.queries}
+        read = {a for name in queries for c, a in workload.checked[name].attributes if c in classes}
+        read |= {a for layout in layouts for c, a in layout.group.key_of.items()}
+        types = workload.declarations.attribute_types()
+        return Frame(tuple((name, types[name]) for name in sorted(read - {"source"})), *workload.shape(classes))
 
+    def _call(self, routed: DataFrame, layouts: Sequence[Layout], state: bytes | None = None) -> bytes | None:
+        """One applyInPandas over the packs of each task; its files of matches are the run's. With a state before the
+        calls also the state after them."""
         tasks = tuple(task for layout in layouts for task in layout.tasks)
-        columns = ("start_ts", *frame_of(self.workload, layouts).columns)
+        columns = ("start_ts", *self._frame(layouts).columns)
         began = time.monotonic()
-        seen = Observation()
         work = {layout.group.number: replace(self._work(layout.group, columns), state=state) for layout in layouts}
         sent = self.spark.sparkContext.broadcast(work)
-        rows = call_engine(routed, tasks, sent, self.engine)
-        rows = rows.observe(seen, F.sum("rows").alias("rows"), F.count("rows").alias("calls"))
-        if raw is not None:
-            rows.write.mode("overwrite").parquet(raw)
-            kept = self.spark.read.schema(CALL_SCHEMA).parquet(raw)
-            staged(kept, self.manifest).write.mode("append").parquet(matches)
-            left = [bytes(row["state"]) for row in kept.where("state IS NOT NULL").select("state").collect()]
-        else:
-            staged(rows, self.manifest).write.mode("append").parquet(matches)
-            left = []
-        figures = seen.get
-        self.manifest = replace(
-            self.manifest, rows_sent=self.manifest.rows_sent + int(figures["rows"] or 0),
-            engine_calls=self.manifest.engine_calls + int(figures["calls"]),
-        ).took("mine", time.monotonic() - began)  # fmt: skip
+        calls = routed.groupBy(NUMBER).applyInPandas(make_call(tasks, sent, self.engine), CALL_SCHEMA).collect()
         sent.unpersist()
-        return join_states(left) if raw is not None else None
+        self.files += [MatchFile.from_json(call["file"]) for call in calls if call["file"] is not None]
+        rows = [call["rows"] for call in calls if call["rows"] is not None]
+        self.manifest = replace(
+            self.manifest, rows_sent=self.manifest.rows_sent + sum(rows),
+            engine_calls=self.manifest.engine_calls + len(rows),
+        ).took("mine", time.monotonic() - began)  # fmt: skip
+        left = [bytes(call["state"]) for call in calls if call["state"] is not None]
+        return join_states(left) if state is not None else None

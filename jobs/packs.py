@@ -28,12 +28,12 @@ from pyspark.sql import functions as F
 from cep_core.errors import EventError, TableError
 from jobs import tables
 from jobs.catalogue import Workload
+from jobs.commit import concurrent
 from jobs.encode import CONTENT, CUT_SCHEMA, NUMBER, cut, encode, joined, opened, sorted_order
 from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives
-from jobs.publish import concurrent
 from jobs.quality_settings import load_quality
-from jobs.staging import engine_errors
+from jobs.spark_errors import engine_errors
 from jobs.touched import touched_files
 from schemas import PACKS
 

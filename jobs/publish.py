@@ -7,20 +7,23 @@ published and then recorded by the next run. A repeated publish changes nothing,
 under its id from the same tables and finds the same. Of two runs over the same range and queries that overlap in time
 the first to commit wins, and the other is told so. Runs over other ranges are retried until they land.
 
-How: every publish carries the Delta transaction (app `hindsight-publish`, version = the table's version that it was
-checked against + 1). A commit that came between the check and ours makes Delta either refuse ours or skip it; in both
-cases the check is made again on the new version. So the check and the commit are one step for whoever publishes.
+How: what was published since the run began is looked at on one snapshot of the table, and the commit is made on that
+snapshot (commit.py). A commit that came between makes Delta refuse ours, and both are done again on the new version. So
+the check and the commit are one step for whoever publishes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cep_core.errors import PublishError, QualityError
 from jobs import tables
-from jobs.runs import Manifest, moment, published_as, published_since, read_manifest, record, recorded, staging_path
+from jobs.commit import Snapshot, breaches, check_there, concurrent
+from jobs.match_files import MatchFile
+from jobs.runs import Manifest, moment, published_as, published_since, read_manifest, record, recorded
+from jobs.staging import staged_files, staged_matches
 from jobs.state import publish_state
 from schemas import COMPOSITE_EVENTS
 
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from jobs.settings import Settings
 
 ATTEMPTS = 60
-_APP = "hindsight-publish"
 
 
 def publish_run(
@@ -42,16 +44,16 @@ def publish_run(
     manifest = read_manifest(spark, settings, run_id)
     if manifest.refused:
         raise QualityError(f"{manifest.refused}\nIt can be published once `hindsight validate {run_id}` passes")
-    staged = staged_matches(spark, settings, run_id)
-    check_staged(staged, manifest)
     tables.ensure_table(spark, settings, COMPOSITE_EVENTS)
     if not _committed(spark, settings, manifest):
+        files = staged_files(spark, settings, run_id)
+        check_staged(spark, settings, manifest, files)
         if not manifest.pinned:
             publish_state(spark, settings, manifest, say)
-        if _stands(spark, settings, manifest, staged):
+        if _stands(spark, settings, manifest):
             say(f"run {run_id} has published the same {manifest.found} matches before; nothing changes")
             return manifest
-        _commit(spark, settings, manifest, staged)
+        _commit(spark, settings, manifest, files)
     manifest = manifest.took("publish", time.monotonic() - began)
     if manifest.attempt not in recorded(spark, settings, [run_id]):
         record(spark, settings, manifest, "published" if manifest.found else "empty")
@@ -59,30 +61,26 @@ def publish_run(
     return manifest
 
 
-def staged_matches(spark: SparkSession, settings: Settings, run_id: str) -> DataFrame:
-    """The staged matches in the columns of composite_events."""
-    schema = ", ".join(f"`{c.name}` {c.type}" for c in COMPOSITE_EVENTS.columns)
-    return spark.read.schema(schema).parquet(staging_path(settings, run_id, "matches"))
-
-
-def check_staged(staged: DataFrame, manifest: Manifest) -> None:
-    """Refuses a staging that is not what the run said it wrote."""
+def check_staged(spark: SparkSession, settings: Settings, manifest: Manifest, files: Sequence[MatchFile]) -> None:
+    """Refuses a staging that is not what the run said it wrote, or that the table may not hold."""
     from pyspark.sql import functions as F
 
-    row = staged.agg(
-        F.count("*").alias("rows"), F.countDistinct(F.xxhash64("match_id")).alias("ids"),
-        F.min(F.unix_micros("detection_ts")).alias("first"), F.max(F.unix_micros("detection_ts")).alias("last"),
-    ).collect()[0]  # fmt: skip
+    check_there(spark, settings, files, manifest.run_id)
+    rows = sum(file.rows for file in files)
     problems = []
-    if row["rows"] != manifest.found:
-        problems.append(f"it holds {row['rows']} matches, but the run found {manifest.found}")
-    # As many hashes as rows: no id repeats. Fewer: two ids may share a hash, so the ids themselves are counted.
-    if row["ids"] != row["rows"] and (repeated := row["rows"] - staged.select("match_id").distinct().count()):
-        problems.append(f"{repeated} of its match ids repeat")
-    if row["rows"] and not (manifest.from_us <= row["first"] and row["last"] < manifest.to_us):
-        problems.append(
-            f"it has detections from {moment(row['first'])} to {moment(row['last'])}, outside the run's range"
-        )
+    if rows != manifest.found:
+        problems.append(f"it holds {rows} matches, but the run found {manifest.found}")
+    if files:
+        staged = staged_matches(spark, settings, manifest.run_id)
+        first, last = min(file.first_us for file in files), max(file.last_us for file in files)
+        if not (manifest.from_us <= first and last < manifest.to_us):
+            problems.append(f"it has detections from {moment(first)} to {moment(last)}, outside the run's range")
+        # As many hashes as rows: no id repeats. Fewer: two ids may share a hash, so the ids themselves are counted.
+        hashes = staged.select(F.xxhash64("match_id").alias("hash")).distinct().count()
+        if hashes != rows and (repeated := rows - staged.select("match_id").distinct().count()):
+            problems.append(f"{repeated} of its match ids repeat")
+        broken = breaches(files) | Snapshot(spark, settings).unheld(staged)
+        problems += [f"{count} of its rows break the constraint {name}" for name, count in broken.items()]
     if problems:
         raise PublishError(f"the staging of run {manifest.run_id} is not sound: {'; '.join(problems)}. Nothing was "
                            f"published; mine the range again")  # fmt: skip
@@ -101,21 +99,20 @@ def replaced(manifest: Manifest) -> str:
     )
 
 
-def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, staged: DataFrame) -> None:
-    checked = manifest.base_version
+def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, files: Sequence[MatchFile]) -> None:
+    days = (moment(manifest.from_us)[:10], moment(manifest.to_us - 1)[:10])
     for attempt in range(ATTEMPTS):
-        newest = tables.version(spark, settings, "composite_events")
-        for version, other in published_since(spark, settings, checked):
+        snapshot = Snapshot(spark, settings)
+        for version, other in published_since(spark, settings, manifest.base_version):
             if other.attempt == manifest.attempt:
-                return
+                return None
             if version > manifest.base_version and other.overlaps(manifest):
                 message = (f"run {other.run_id} published {other.range_text} for some of the same queries while run "
                            f"{manifest.run_id} was under way; its result stands. Run again to replace it")  # fmt: skip
                 record(spark, settings, manifest, "superseded", message)
                 raise PublishError(message)
-        options = {"txnAppId": _APP, "txnVersion": str(newest + 1), "userMetadata": manifest.to_json()}
         try:
-            tables.replace_where(spark, settings, COMPOSITE_EVENTS, staged, replaced(manifest), options)
+            return snapshot.swap(files, replaced(manifest), days, manifest.to_json())
         except Exception as error:
             if not concurrent(error):
                 raise
@@ -124,18 +121,13 @@ def _commit(spark: SparkSession, settings: Settings, manifest: Manifest, staged:
                        f"Its staging is kept; publish it again (hindsight publish {manifest.run_id})")  # fmt: skip
 
 
-def concurrent(error: Exception) -> bool:
-    """Whether Delta refused a commit because of another one."""
-    text = f"{type(error).__name__} {error}"
-    return "Concurrent" in text or "DELTA_CONCURRENT" in text or "ProtocolChanged" in text
-
-
-def _stands(spark: SparkSession, settings: Settings, manifest: Manifest, staged: DataFrame) -> bool:
+def _stands(spark: SparkSession, settings: Settings, manifest: Manifest) -> bool:
     """Whether an earlier attempt at this run published just these rows, and they are still what the table holds. Rows
     name their run and its inputs, so equal rows are equal runs; a run without any row is told by its row of `runs`."""
     versions = (manifest.from_us, manifest.to_us, manifest.query_versions, manifest.input_versions)
     if versions not in published_as(spark, settings, manifest.run_id):
         return False
+    staged = staged_matches(spark, settings, manifest.run_id)
     published = tables.read(spark, settings, "composite_events").where(replaced(manifest))
     new, old = (_comparable(rows) for rows in (staged, published))
     return old.count() == manifest.found and new.exceptAll(old).isEmpty()

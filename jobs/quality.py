@@ -24,11 +24,12 @@ from pyspark.sql import functions as F
 from cep_core.errors import DeclarationError, QualityError
 from jobs import quality_rows, tables
 from jobs.catalogue import Workload, load_workload
+from jobs.commit import concurrent
 from jobs.console import counted
 from jobs.declarations import EventSource
 from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives, source_frame
-from jobs.publish import ATTEMPTS, concurrent, staged_matches
+from jobs.publish import ATTEMPTS
 from jobs.quality_settings import QualitySettings, load_quality
 from jobs.reach import lookback_us
 from jobs.runs import (
@@ -39,10 +40,10 @@ from jobs.runs import (
     new_run_id,
     now_us,
     record,
-    staging_path,
     write_manifest,
     write_prepared,
 )  # fmt: skip
+from jobs.staging import staged_matches, stored_matches
 from jobs.state import BEGINNING_US
 from schemas import COMPOSITE_EVENTS, QUALITY_RESULTS, QUARANTINE, Contract
 from schemas import expectations as expected
@@ -133,7 +134,7 @@ def _check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, 
     bounds = _bounds(manifest.from_us, manifest.to_us, workload)
     run_id, table = manifest.run_id, COMPOSITE_EVENTS.name
     context = suites.open_context(_docs(settings, quality, run_id, "outputs"))
-    stored = spark.read.parquet(staging_path(settings, run_id, "matches"))
+    stored = stored_matches(spark, settings, run_id)
     columns = [(column.name, column.type) for column in COMPOSITE_EVENTS.columns]
     suite = expected.schema_suite(table, columns, levels)
     outcomes = list(suites.run_suite(context, suite, {expected.ROWS: stored}, run_id))

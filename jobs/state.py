@@ -22,7 +22,8 @@ from cep_core.errors import PublishError
 from jobs import tables
 from jobs.encode import from_stream, to_stream
 from jobs.runs import Manifest, moment, staging_path
-from schemas import COMPOSITE_EVENTS, STATE
+from jobs.staging import staged_matches
+from schemas import STATE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,7 +157,7 @@ def _changed_matches(spark: SparkSession, settings: Settings, manifest: Manifest
     """Queries that had published matches of this version in the range, and now have others."""
     from pyspark.sql import functions as F
 
-    staged = spark.read.schema(COMPOSITE_EVENTS.ddl).parquet(staging_path(settings, manifest.run_id, "matches"))
+    staged = staged_matches(spark, settings, manifest.run_id)
     detected = F.unix_micros("detection_ts")
     published = tables.read(spark, settings, "composite_events").where(
         (detected >= manifest.from_us) & (detected < manifest.to_us)

@@ -8,6 +8,7 @@ its contract has since gained, and nothing else. A write is one atomic commit.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 # Readers outside Spark (delta-rs) refuse deletion vectors.
 _PROPERTIES = {"delta.enableDeletionVectors": "false"}
+_MAKING_S = 5
 # Tables that this application has seen to fit their contract: looking again at every write costs more than the write.
 _FITTED: set[tuple[str, str, Contract]] = set()
 
@@ -45,9 +47,11 @@ def ensure_table(spark: SparkSession, settings: Settings, contract: Contract) ->
             try:
                 _create(spark, settings, contract)
             except AnalysisException:
-                if settings.catalog or not _clear_cut_off(spark, _path(settings, contract.name)):
-                    raise
-                _create(spark, settings, contract)
+                # A half-made table is either being made by another run, or was cut off.
+                if not _appears(spark, settings, contract.name):
+                    if settings.catalog or not _clear_cut_off(spark, _path(settings, contract.name)):
+                        raise
+                    _create(spark, settings, contract)
             _FITTED.discard(fitted)
         table = open_table(spark, settings, contract.name)
         if fitted not in _FITTED:
@@ -94,6 +98,11 @@ def read(spark: SparkSession, settings: Settings, name: str, version: int | None
 def version(spark: SparkSession, settings: Settings, name: str) -> int:
     """The table's newest version."""
     return newest_version(spark, open_table(spark, settings, name))
+
+
+def folder(spark: SparkSession, settings: Settings, name: str) -> str:
+    """Where the files of an existing table are, as a URI."""
+    return str(open_table(spark, settings, name)._jdt.deltaLog().dataPath().toUri().toString()).rstrip("/")
 
 
 def newest_version(spark: SparkSession, table: DeltaTable) -> int:
@@ -167,6 +176,15 @@ def _create(spark: SparkSession, settings: Settings, contract: Contract) -> None
     if contract.partition_by:
         builder = builder.partitionedBy(*contract.partition_by)
     builder.execute()
+
+
+def _appears(spark: SparkSession, settings: Settings, name: str) -> bool:
+    """Whether another run has just made the table: making one takes a second or two."""
+    for _ in range(_MAKING_S * 4):
+        if table_exists(spark, settings, name):
+            return True
+        time.sleep(0.25)
+    return False
 
 
 def _clear_cut_off(spark: SparkSession, path: str) -> bool:

@@ -17,10 +17,12 @@ import pytest
 
 from cep_core.errors import PublishError
 from jobs import tables
+from jobs.commit import write_frame
 from jobs.coverage import covered
 from jobs.mine import mine, stage_run
 from jobs.publish import publish_run
-from jobs.runs import Manifest, Request, reconcile, staging_path, write_manifest
+from jobs.runs import Manifest, Request, reconcile, write_manifest
+from jobs.staging import stage_files, staged_files, staged_matches
 from tests.jobs.shop import T0, S, Shop, make_shop, write_queries
 
 if TYPE_CHECKING:
@@ -110,8 +112,9 @@ def test_runs_over_different_ranges_at_once_both_land(spark: SparkSession, shop:
 @pytest.mark.spark
 def test_a_staging_that_is_not_what_the_run_wrote_is_refused(spark: SparkSession, shop: Shop) -> None:
     manifest = stage_run(spark, shop.settings, Request(T0, shop.end_us))
-    path = staging_path(shop.settings, manifest.run_id, "matches")
-    spark.read.parquet(path).limit(1).write.mode("append").parquet(path)
+    files = staged_files(spark, shop.settings, manifest.run_id)
+    again = write_frame(spark, shop.settings, staged_matches(spark, shop.settings, manifest.run_id).limit(1))
+    stage_files(spark, shop.settings, manifest.run_id, [*files, *again])
     with pytest.raises(PublishError, match=r"1 of its match ids repeat.*Nothing was published"):
         publish_run(spark, shop.settings, manifest.run_id)
     assert tables.read(spark, shop.settings, "composite_events").count() == 0

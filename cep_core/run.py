@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from cep_core.engine.conditions import EventColumns
 from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range, elements
 from cep_core.engine.load import RESERVED, Events, load
-from cep_core.engine.output import SCHEMA, Answers, matches_table
+from cep_core.engine.output import SCHEMA, SCHEMA_WITH_SOURCE, Answers, matches_table
 from cep_core.engine.refer import event_columns, matches_as_events, with_matches
 from cep_core.engine.returns import field_texts
 from cep_core.engine.select import Consumed
@@ -95,10 +95,11 @@ def mine_chunks(
     end: Any = None,
     schema: Mapping[str, Any] | None = None,
     limit: Limit = ANSWERS_PER_PARTITION,
+    sources: bool = False,
 ) -> Iterator[pa.Table]:
     """The same as `mine`, part by part, in memory that does not grow with the number of matches. The order of all rows
-    together is not fixed."""
-    run = _Run(events, queries, start, end, schema, None, limit)
+    together is not fixed. sources: with a column `source` more, of matches whose query tests [source]."""
+    run = _Run(events, queries, start, end, schema, None, limit, sources=sources)
     for part in run.parts():
         held: list[Answers] = []
         for answers in part.answers:
@@ -118,9 +119,10 @@ def mine_with_state(
     schema: Mapping[str, Any] | None = None,
     state: pa.Table | None = None,
     limit: Limit = ANSWERS_PER_PARTITION,
+    sources: bool = False,
 ) -> tuple[pa.Table, pa.Table]:
-    """The matches, and the state of the CONSUME queries after the run."""
-    run = _Run(events, queries, start, end, schema, state, limit, keeps_state=True)
+    """The matches, and the state of the CONSUME queries after the run. sources: as of `mine_chunks`."""
+    run = _Run(events, queries, start, end, schema, state, limit, keeps_state=True, sources=sources)
     return run.table_of_all(), run.state()
 
 
@@ -135,7 +137,7 @@ class _Part:
 
     def table(self, answers: Sequence[Answers]) -> pa.Table:
         timers = np.asarray(self.evaluation.timers, np.int64)
-        return matches_table(self.events, answers, self.run.order, self.run.names, timers)
+        return matches_table(self.events, answers, self.run.order, self.run.names, timers, self.run.sourced)
 
 
 class _Run:
@@ -143,7 +145,7 @@ class _Run:
 
     def __init__(
         self, events: Any, queries: Any, start: Any, end: Any, schema: Any, state: Any, limit: Limit,
-        keeps_state: bool = False,
+        keeps_state: bool = False, sources: bool = False,
     ) -> None:  # fmt: skip
         self.keeps_state = keeps_state
         self.table = pa.Table.from_pandas(events, preserve_index=False) if isinstance(events, pd.DataFrame) else events
@@ -156,6 +158,7 @@ class _Run:
         self.number = {name: number for number, name in enumerate(self.order)}
         self.declares = dict(self.prepared.declares or {})
         self.checked = self.prepared.queries
+        self.sourced = np.array(["source" in self.checked[n].key for n in self.order], bool) if sources else None
         self.names = [[e.name for e in elements(self.checked[name].query.pattern)] for name in self.order]
         most = limit if isinstance(limit, Mapping) else dict.fromkeys(self.order, limit)
         self.limit = {name: most.get(name, ANSWERS_PER_PARTITION) for name in self.order}
@@ -167,7 +170,8 @@ class _Run:
 
     def table_of_all(self) -> pa.Table:
         tables = [part.table(list(part.answers)) for part in self.parts()]
-        table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        schema = SCHEMA if self.sourced is None else SCHEMA_WITH_SOURCE
+        table = pa.concat_tables(tables) if tables else schema.empty_table()
         if len(tables) > 1:
             place = pc.index_in(table.column("query_id"), pa.array(self.order, pa.string())).to_numpy()
             table = table.take(pa.array(np.argsort(place, kind="stable")))

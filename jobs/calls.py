@@ -44,9 +44,9 @@ class Origin:
 @dataclass(frozen=True)
 class Work:
     """What a group's calls need, sent to the workers once. columns: of the events; classes, lookback_us: which of a
-    pack's events a call needs; versions: target query -> version; with_source: targets whose matches have a source;
-    limit: most answers per partition, of all queries or of each; state: what was consumed before the tasks' start, as
-    Arrow bytes, None: no CONSUME."""
+    pack's events a call needs; versions: target query -> version; limit: most answers per
+    partition, of all queries or of each; state: what was consumed before the tasks' start, as Arrow bytes, None: no
+    CONSUME."""
 
     origin: Origin
     prepared: Any
@@ -54,7 +54,6 @@ class Work:
     classes: tuple[str, ...]
     lookback_us: int
     versions: Mapping[str, str]
-    with_source: frozenset[str]
     limit: int | Mapping[str, int]
     state: bytes | None = None
 
@@ -68,10 +67,10 @@ def shared_engine(events: pa.Table, work: Work, start_us: int, end_us: int, stat
         place = events.schema.get_field_index("source")
         events = events.set_column(place, "source", events.column("source").cast(pa.string()))
     if state is None:
-        return cep_core.mine_chunks(events, work.prepared, start_us, end_us, limit=limit), lambda: None
+        return cep_core.mine_chunks(events, work.prepared, start_us, end_us, limit=limit, sources=True), lambda: None
     before = state if len(state) else None
     matches, after = cep_core.mine_with_state(
-        events, work.prepared, start_us, end_us, state=before, limit=limit
+        events, work.prepared, start_us, end_us, state=before, limit=limit, sources=True
     )  # fmt: skip
     return iter([matches]), lambda: after
 
@@ -96,7 +95,7 @@ def make_call(
         answers, after = engine(events, todo, task.start_us, task.end_us, state)
         yield _row(rows=len(events))
         for matches in answers:
-            for file in write_matches(finish(matches, events, todo), todo.origin.folder):
+            for file in write_matches(finish(matches, todo), todo.origin.folder):
                 yield _row(file=file.to_json())
         left = after()
         if left is not None:
@@ -109,8 +108,8 @@ def _row(rows: int | None = None, file: str | None = None, state: bytes | None =
     return pd.DataFrame({"rows": pd.array([rows], "Int64"), "file": [file], "state": [state]})
 
 
-def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
-    """Matches of the targets in the run's range, with their source and origin, in the columns of composite_events."""
+def finish(matches: pa.Table, todo: Work) -> pa.Table:
+    """Matches of the targets in the run's range, with their origin, in the columns of composite_events."""
     origin = todo.origin
     targets = pa.array(sorted(todo.versions))
     detection = matches.column("detection_ts").cast(pa.int64()).to_numpy()
@@ -119,13 +118,9 @@ def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
     if not wanted.all():
         matches = matches.filter(pa.array(wanted))
     ids, count = matches.column("query_id"), len(matches)
-    columns = {
-        name: matches.column(name) for name in ("match_id", "start_ts", "end_ts", "detection_ts", "members", "fields")
-    }
-    columns["query_id"] = ids
+    columns = {name: matches.column(name) for name in matches.column_names}
     versions = pa.array([todo.versions[name] for name in targets.to_pylist()])
     columns["query_version"] = versions.take(pc.index_in(ids, value_set=targets))
-    columns["source"] = _sources(matches, ids, events, todo.with_source)
     columns["run_id"] = pa.repeat(pa.scalar(origin.run_id), count)
     read = sorted(origin.input_versions.items())
     columns["input_versions"] = pa.MapArray.from_arrays(
@@ -133,38 +128,6 @@ def finish(matches: pa.Table, events: pa.Table, todo: Work) -> pa.Table:
         pa.array(np.tile(np.array([version for _, version in read], np.int64), count)),
     )  # fmt: skip
     return pa.table({field.name: columns[field.name] for field in MATCH_ARROW}).cast(MATCH_ARROW)
-
-
-def _sources(matches: pa.Table, ids: Any, events: pa.Table, with_source: frozenset[str]) -> Any:
-    """The source of a member that is an event of this call: all members of such a match share it. Members are looked at
-    from the first on: the first is no event only where it is a timer or a match."""
-    wanted = pc.is_in(ids, value_set=pa.array(sorted(with_source), pa.string()))
-    left = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
-    members = _plain(matches.column("members"))
-    offsets, flat = members.offsets.to_numpy(), members.values
-    row = np.full(len(matches), -1, np.int64)
-    place = 0
-    while len(left := left[offsets[left] + place < offsets[left + 1]]):
-        looked = pa.array(offsets[left] + place)
-        found = _rows_of(flat.field("event_id").take(looked), flat.field("end_ts").take(looked), events)
-        row[left] = found
-        left, place = left[found < 0], place + 1
-    return _plain(events.column("source").cast(pa.string())).take(pa.array(row, mask=row < 0))
-
-
-def _rows_of(event_ids: pa.Array, ends: pa.Array, events: pa.Table) -> np.ndarray:
-    """int64: the row of each of these events, -1 where there is none. Few events end at these moments, and numbers are
-    compared sooner than ids."""
-    moments = events.column("end_ts")
-    near = np.flatnonzero(pc.is_in(moments, value_set=ends.cast(moments.type)).to_numpy())
-    names = _plain(events.column("event_id")).take(pa.array(near))
-    at = pc.index_in(event_ids, value_set=names).fill_null(-1).to_numpy()
-    return np.where(at < 0, -1, near[at]) if len(near) else np.full(len(at), -1, np.int64)
-
-
-def _plain(values: Any) -> pa.Array:
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 __all__ = ["CALL_SCHEMA", "Answers", "Engine", "Origin", "Work", "make_call", "no_engine", "shared_engine"]

@@ -130,8 +130,10 @@ def file_system(folder: str) -> tuple[pyarrow.fs.FileSystem, str]:
 
 def _described(part: pa.Table, day: str, path: str, size: int) -> MatchFile:
     detection = _micros(part, "detection_ts")
-    counts = pc.value_counts(part.column("query_id").combine_chunks())
-    matches = {str(found["values"]): int(found["counts"]) for found in counts.to_pylist()}
+    matches: dict[str, int] = {}
+    runs = pc.run_end_encode(part.column("query_id").combine_chunks())  # matches come query by query
+    for name, count in zip(runs.values.to_pylist(), np.diff(runs.run_ends.to_numpy(), prepend=0).tolist(), strict=True):
+        matches[str(name)] = matches.get(str(name), 0) + count
     low, high, nulls = {}, {}, {}
     for name in COMPOSITE_EVENTS.skip_by:
         column = part.column(name)

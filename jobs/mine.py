@@ -267,14 +267,11 @@ class _Run:
         texts = {name: self.workload.texts[name] for name in group.queries}
         prepared = cep_core.prepare(texts, self.workload.schema)
         versions = {name: checked[name].version for name in group.targets}
-        with_source = frozenset(name for name in group.targets if "source" in checked[name].key)
         origin = Origin(
             self.manifest.run_id, self.manifest.input_versions, self.manifest.from_us, self.manifest.to_us,
             tables.folder(self.spark, self.settings, COMPOSITE_EVENTS.name),
         )  # fmt: skip
-        return Work(
-            origin, prepared, columns, group.classes, group.lookback_us, versions, with_source, self._limit(group)
-        )
+        return Work(origin, prepared, columns, group.classes, group.lookback_us, versions, self._limit(group))
 
     def _limit(self, group: Group) -> int | dict[str, int]:
         """Most answers per partition: the setting, or of each query where some have a limit of their own."""

@@ -63,8 +63,6 @@ def publish_run(
 
 def check_staged(spark: SparkSession, settings: Settings, manifest: Manifest, files: Sequence[MatchFile]) -> None:
     """Refuses a staging that is not what the run said it wrote, or that the table may not hold."""
-    from pyspark.sql import functions as F
-
     check_there(spark, settings, files, manifest.run_id)
     rows = sum(file.rows for file in files)
     problems = []
@@ -75,10 +73,6 @@ def check_staged(spark: SparkSession, settings: Settings, manifest: Manifest, fi
         first, last = min(file.first_us for file in files), max(file.last_us for file in files)
         if not (manifest.from_us <= first and last < manifest.to_us):
             problems.append(f"it has detections from {moment(first)} to {moment(last)}, outside the run's range")
-        # As many hashes as rows: no id repeats. Fewer: two ids may share a hash, so the ids themselves are counted.
-        hashes = staged.select(F.xxhash64("match_id").alias("hash")).distinct().count()
-        if hashes != rows and (repeated := rows - staged.select("match_id").distinct().count()):
-            problems.append(f"{repeated} of its match ids repeat")
         broken = breaches(files) | Snapshot(spark, settings).unheld(staged)
         problems += [f"{count} of its rows break the constraint {name}" for name, count in broken.items()]
     if problems:

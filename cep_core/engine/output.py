@@ -2,7 +2,7 @@
 
 Enters: `Answers` from any part of the engine (query numbers and rows of `Events`), the queries' ids and their
 elements' names.
-Leaves: a pyarrow Table with SCHEMA: one row a match.
+Leaves: a pyarrow Table with SCHEMA: one row a match; where asked for with a column `source` more.
 Always holds: rows are by query (in the order of the ids given), detection_ts, end_ts, start_ts and match_id, so the
 table does not depend on the order of events or on the plan. match_id is the one of identity.py. No Python object is
 made per match.
@@ -21,7 +21,7 @@ import pyarrow as pa
 from cep_core.engine.fill import coded_strings, fill_members, gather, hex_ids
 from cep_core.engine.load import Events
 from cep_core.engine.sorting import equal_runs, next_keys, sort_runs
-from cep_core.engine.summary import by_query, flatten, name_hashes, summary
+from cep_core.engine.summary import by_query, first_events, flatten, name_hashes, summary
 from cep_core.engine.text import text, where
 
 MOMENT = pa.timestamp("us", "UTC")
@@ -45,6 +45,7 @@ SCHEMA = pa.schema(
         ("fields", pa.map_(pa.string(), pa.string())),
     ]
 )
+SCHEMA_WITH_SOURCE = SCHEMA.append(pa.field("source", pa.string()))
 
 TIMER_CLASS = "timer"
 _MEMBERS_A_BATCH = 1 << 23
@@ -114,11 +115,15 @@ def matches_table(
     ids: Sequence[str],
     elements: Sequence[Sequence[str]],
     timers: np.ndarray | None = None,
+    sourced: np.ndarray | None = None,
 ) -> pa.Table:
-    """ids: the queries' ids; elements: per query the name of each slot; timers: int64 microseconds."""
+    """ids: the queries' ids; elements: per query the name of each slot; timers: int64 microseconds. sourced bool[ids]:
+    queries all of whose members share a source, which their matches then have in the column `source`."""
+    schema = SCHEMA if sourced is None else SCHEMA_WITH_SOURCE
     answers = [chunk for chunk in answers if len(chunk.query)]
     if not answers:
-        return SCHEMA.empty_table()
+        return schema.empty_table()
+    source = None if sourced is None else events.attribute("source")
     own = describe(events, answers, ids, elements, timers)
     order = _order(own.query, len(ids), (own.detection, own.end, own.start, _signed(own.one), _signed(own.two)))
     fields = _fields(answers)
@@ -152,8 +157,11 @@ def matches_table(
             found,
             _no_fields(len(rows)) if fields is None else fields.take(pa.array(rows)),
         ]
-        batches.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
-    return pa.Table.from_batches(batches, SCHEMA)
+        if source is not None:
+            first = first_events(rows, own.offsets, own.member, own.query, sourced, events.count)
+            columns.append(source.take(pa.array(first, mask=first < 0)).cast(pa.string()))
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(batches, schema)
 
 
 def describe(

@@ -137,3 +137,18 @@ def by_query(query: Any, queries: Any, detection: Any, order: Any, keys: Any) ->
         free[query[answer]] = place + 1
         order[place], keys[place] = answer, detection[answer]
     return offsets
+
+
+@njit(cache=True)
+def first_events(rows: Any, offsets: Any, member: Any, query: Any, sourced: Any, count: Any) -> Any:
+    """int64: of each of these answers the first member that is one of the `count` events and no timer; -1 where there
+    is none, or the query is not `sourced`."""
+    found = np.full(len(rows), -1, np.int64)
+    for place in range(len(rows)):
+        answer = rows[place]
+        if sourced[query[answer]]:
+            for at in range(offsets[answer], offsets[answer + 1]):
+                if member[at] < count:
+                    found[place] = member[at]
+                    break
+    return found

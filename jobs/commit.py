@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from cep_core.errors import PublishError, TableError
-from jobs import tables
+from jobs import hadoop, tables
 from jobs.match_files import CONSTRAINTS, FILE_SCHEMA, MATCH_ARROW, MatchFile, write_batches
 from schemas import COMPOSITE_EVENTS
 
@@ -132,11 +132,9 @@ def breaches(files: Sequence[MatchFile]) -> dict[str, int]:
 
 def check_there(spark: SparkSession, settings: Settings, files: Sequence[MatchFile], run_id: str) -> None:
     """Refuses files that are gone or changed."""
-    jvm: Any = spark._jvm
     folder = tables.folder(spark, settings, _NAME)
-    system = jvm.org.apache.hadoop.fs.Path(folder).getFileSystem(spark._jsc.hadoopConfiguration())
     for file in files:
-        path = jvm.org.apache.hadoop.fs.Path(f"{folder}/{file.path}")
+        path, system = hadoop.at(spark, f"{folder}/{file.path}")
         if not system.exists(path) or system.getFileStatus(path).getLen() != file.size:
             raise PublishError(
                 f"the staging of run {run_id} is not sound: its file {file.path} is gone or has changed (staged files "

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cep_core.errors import DeclarationError
-from jobs import tables
+from jobs import hadoop, tables
 from jobs.console import counted
 from jobs.quality_settings import load_quality
 from jobs.runs import now_us
@@ -83,7 +83,7 @@ def _maintain_table(spark: SparkSession, settings: Settings, name: str, hours: f
 def _files(spark: SparkSession, settings: Settings, name: str) -> int:
     """Data files under the table's folder, old versions' too."""
     location = tables.open_table(spark, settings, name).detail().collect()[0]["location"]
-    path, system = _hadoop(spark, location)
+    path, system = hadoop.at(spark, location)
     found, listing = 0, system.listFiles(path, True)
     while listing.hasNext():
         file = listing.next().getPath().toString()
@@ -93,7 +93,7 @@ def _files(spark: SparkSession, settings: Settings, name: str) -> int:
 
 def _old_stagings(spark: SparkSession, settings: Settings, before_us: int, dry_run: bool) -> str:
     """Stagings are folders of runs; one is old when nothing in it was written since."""
-    path, system = _hadoop(spark, f"{settings.lake_path.rstrip('/')}/staging")
+    path, system = hadoop.at(spark, f"{settings.lake_path.rstrip('/')}/staging")
     old = []
     if system.exists(path):
         for status in system.listStatus(path):
@@ -115,9 +115,3 @@ def _old_docs(folder: Path, before_us: int, dry_run: bool) -> str:
     for entry in [] if dry_run else old:
         shutil.rmtree(entry)
     return f"data docs: {'would remove' if dry_run else 'removed'} {counted(len(old), 'old run')}"
-
-
-def _hadoop(spark: SparkSession, location: str) -> tuple[Any, Any]:
-    jvm: Any = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
-    return path, path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

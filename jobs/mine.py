@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from cep_core.errors import EventError, HindsightError, StateError, TableError
-from jobs import tables
+from jobs import hadoop, tables
 from jobs.calls import CALL_SCHEMA, Engine, Origin, Work, make_call, shared_engine
 from jobs.catalogue import Workload, load_workload
 from jobs.check import check_declarations
@@ -46,7 +46,7 @@ from jobs.runs import (
     write_manifest,
 )  # fmt: skip
 from jobs.spark_errors import SPARK_ERRORS, engine_errors
-from jobs.staging import remove, stage_files
+from jobs.staging import stage_files
 from jobs.state import BEGINNING_US, join_states, nearest_state, split_state, stage_state
 from schemas import COMPOSITE_EVENTS
 
@@ -121,7 +121,7 @@ class _Run:
 
     def stage(self) -> Manifest:
         for part in ("matches", "state"):
-            remove(self.spark, staging_path(self.settings, self.manifest.run_id, part))
+            hadoop.remove(self.spark, staging_path(self.settings, self.manifest.run_id, part))
         groups = group_queries(self.workload.versions, self.workload.checked, self.workload.schema)
         stateless = [group for group in groups if not group.stateful]
         for group in groups:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cep_core.errors import TableError
-from jobs import tables
+from jobs import hadoop, tables
 from schemas import RUNS
 
 if TYPE_CHECKING:
@@ -132,20 +132,14 @@ def staging_path(settings: Settings, run_id: str, part: str) -> str:
 
 
 def write_manifest(spark: SparkSession, settings: Settings, manifest: Manifest) -> None:
-    rows = spark.createDataFrame([(manifest.to_json(),)], "value string").coalesce(1)
-    rows.write.mode("overwrite").text(staging_path(settings, manifest.run_id, "manifest"))
+    hadoop.write_text(spark, staging_path(settings, manifest.run_id, "manifest"), manifest.to_json())
 
 
 def read_manifest(spark: SparkSession, settings: Settings, run_id: str) -> Manifest:
-    from pyspark.errors import PySparkException
-
-    try:
-        rows = spark.read.text(staging_path(settings, run_id, "manifest")).collect()
-    except PySparkException:
-        rows = []
-    if not rows:
+    text = hadoop.read_text(spark, staging_path(settings, run_id, "manifest"))
+    if text is None:
         raise TableError(f"run {run_id} has no staging; mine it first (hindsight mine --stage --run-id {run_id})")
-    return Manifest.from_json(rows[0]["value"])
+    return Manifest.from_json(text)
 
 
 @dataclass(frozen=True)
@@ -158,19 +152,13 @@ class Prepared:
 
 
 def write_prepared(spark: SparkSession, settings: Settings, run_id: str, prepared: Prepared) -> None:
-    rows = spark.createDataFrame([(json.dumps(asdict(prepared), sort_keys=True),)], "value string").coalesce(1)
-    rows.write.mode("overwrite").text(staging_path(settings, run_id, "prepared"))
+    hadoop.write_text(spark, staging_path(settings, run_id, "prepared"), json.dumps(asdict(prepared), sort_keys=True))
 
 
 def read_prepared(spark: SparkSession, settings: Settings, run_id: str) -> Prepared | None:
     """None where the inputs were not checked under this id."""
-    from pyspark.errors import PySparkException
-
-    try:
-        rows = spark.read.text(staging_path(settings, run_id, "prepared")).collect() if run_id else []
-    except PySparkException:
-        rows = []
-    return Prepared(**json.loads(rows[0]["value"])) if rows else None
+    text = hadoop.read_text(spark, staging_path(settings, run_id, "prepared")) if run_id else None
+    return None if text is None else Prepared(**json.loads(text))
 
 
 def record(

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cep_core.errors import PublishError
-from jobs import tables
+from jobs import hadoop, tables
 from jobs.commit import write_frame
 from jobs.match_files import MatchFile
 from jobs.runs import staging_path
-from jobs.spark_errors import SPARK_ERRORS
 from schemas import COMPOSITE_EVENTS
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
 def stage_files(spark: SparkSession, settings: Settings, run_id: str, files: Sequence[MatchFile]) -> None:
     """Makes these the run's files."""
-    rows = spark.createDataFrame([(file.to_json(),) for file in files], "value string").coalesce(1)
-    rows.write.mode("overwrite").text(staging_path(settings, run_id, "matches"))
+    hadoop.write_text(spark, staging_path(settings, run_id, "matches"), "".join(f"{f.to_json()}\n" for f in files))
 
 
 def stage_rows(spark: SparkSession, settings: Settings, run_id: str, matches: DataFrame) -> None:
@@ -37,15 +35,14 @@ def stage_rows(spark: SparkSession, settings: Settings, run_id: str, matches: Da
 
 
 def staged_files(spark: SparkSession, settings: Settings, run_id: str) -> list[MatchFile]:
-    try:
-        rows = spark.read.text(staging_path(settings, run_id, "matches")).collect()
-    except SPARK_ERRORS as error:
-        raise PublishError(f"the staging of run {run_id} has no list of files; mine the range again") from error
-    return [MatchFile.from_json(row["value"]) for row in rows]
+    text = hadoop.read_text(spark, staging_path(settings, run_id, "matches"))
+    if text is None:
+        raise PublishError(f"run {run_id} has no staging; mine it first (hindsight mine --stage --run-id {run_id})")
+    return [MatchFile.from_json(line) for line in text.splitlines()]
 
 
 def staged_matches(spark: SparkSession, settings: Settings, run_id: str) -> DataFrame:
-    """The staged matches in the columns of composite_events."""
+    """The staged matches in the columns of composite_events; the partition stands last."""
     return _read(spark, settings, run_id, COMPOSITE_EVENTS.ddl)
 
 
@@ -61,11 +58,4 @@ def _read(spark: SparkSession, settings: Settings, run_id: str, schema: str | No
     folder = tables.folder(spark, settings, COMPOSITE_EVENTS.name)
     reader = spark.read.option("basePath", folder)
     reader = reader if schema is None else reader.schema(schema)
-    found = reader.parquet(*(f"{folder}/{file.path}" for file in files))
-    return found.select(*(column.name for column in COMPOSITE_EVENTS.columns if column.name in found.columns))
-
-
-def remove(spark: SparkSession, path: str) -> None:
-    """A folder of staging, gone, wherever the lake is."""
-    where = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
-    where.getFileSystem(spark._jsc.hadoopConfiguration()).delete(where, True)
+    return reader.parquet(*(f"{folder}/{file.path}" for file in files))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cep_core.errors import TableError
+from jobs import hadoop
 from schemas import CONTRACTS, Contract
 
 if TYPE_CHECKING:
@@ -190,8 +191,7 @@ def _appears(spark: SparkSession, settings: Settings, name: str) -> bool:
 def _clear_cut_off(spark: SparkSession, path: str) -> bool:
     """Whether there was the rest of a table whose making was cut off (a kill, a full disk); it is gone now. Delta
     neither opens such a folder nor makes a table in it. Only a log without any commit counts as one."""
-    log = spark._jvm.org.apache.hadoop.fs.Path(f"{path}/_delta_log")  # type: ignore[union-attr]
-    files = log.getFileSystem(spark._jsc.hadoopConfiguration())
+    log, files = hadoop.at(spark, f"{path}/_delta_log")
     if not files.exists(log) or any(s.isFile() and s.getPath().getName()[:1] != "." for s in files.listStatus(log)):
         return False
     return bool(files.delete(log, True))

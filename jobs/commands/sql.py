@@ -27,21 +27,26 @@ def register(commands: Commands) -> None:
         '  hindsight sql "SHOW VIEWS"\n'
         '  hindsight sql "SELECT query_id, count(*) FROM composite_events GROUP BY ALL ORDER BY 1"\n'
         '  hindsight sql --format csv "SELECT * FROM shoplifting" > shoplifting.csv\n'
-        "  hindsight sql < report.sql",
+        "  hindsight sql < report.sql\n"
+        '  hindsight sql --staged day1 "SELECT * FROM staged"',
     )
     parser.add_argument("statement", nargs="?", help="one SQL statement, or several separated by `;`")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how results are printed")
+    parser.add_argument("--staged", metavar="RUN_ID", help="a view `staged` of what this run found")
     parser.add_argument("--limit", type=int, default=1000, help="most rows that `table` prints (default 1000)")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from jobs.catalogue import load_workload
     from jobs.console import log, progress
+    from jobs.staging import staged_matches
     from jobs.views import make_views
 
     with running_spark(settings, "sql") as spark:
         with progress("making the views", after_s=settings.progress_after_s, spark=spark):
             views = make_views(spark, settings, load_workload(settings).checked)
+            if arguments.staged:
+                staged_matches(spark, settings, arguments.staged).createOrReplaceTempView("staged")
         log.info("%d views, one per query; SHOW VIEWS lists them", len(views))
         if arguments.statement is None and sys.stdin.isatty():
             return _converse(spark, arguments)

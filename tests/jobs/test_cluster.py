@@ -48,10 +48,10 @@ def test_jobs_run_on_a_cluster_and_survive_a_killed_worker(spark: SparkSession, 
              "--from", "2026-01-01", "--to", "2026-01-02", "--set", "rows_per_call=60"],
             env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        staged = tmp_path / "shop/lake/staging"
+        results = tmp_path / "shop/lake/composite_events/_delta_log"
         deadline = time.monotonic() + 120
-        while not staged.exists() and job.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)  # mining begins when staging appears
+        while not results.exists() and job.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)  # mining begins when the table of results has been made
         assert job.poll() is None, job.communicate()[0]
         os.killpg(workers[0].pid, signal.SIGKILL)
         output, _ = job.communicate(timeout=240)

@@ -11,18 +11,18 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 import yaml
-from pyspark.sql import functions as F
 
 from cep_core.errors import EventError, QualityError
 from jobs import tables
 from jobs.mine import mine, stage_run
 from jobs.publish import publish_run
 from jobs.quality import check_inputs, check_outputs
-from jobs.runs import Manifest, Prepared, Request, read_prepared, staging_path, write_prepared
+from jobs.runs import Prepared, Request, read_prepared, write_prepared
+from jobs.staging import stage_files, stage_rows, staged_files, staged_matches
 from tests.jobs.shop import T0, S, Shop, make_shop
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -51,11 +51,6 @@ def results(spark: SparkSession, shop: Shop, condition: str = "true") -> dict[st
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path) -> Shop:
     return make_shop(spark, tmp_path / "shop", queries=QUERIES, events=160)
-
-
-def versions(manifest: Manifest) -> Column:
-    known = F.create_map(*(F.lit(text) for pair in manifest.query_versions.items() for text in pair))
-    return known[F.col("query_id")]
 
 
 def whole(shop: Shop, run_id: str) -> Request:
@@ -161,22 +156,19 @@ def test_quarantine_sets_bad_rows_aside_counts_them_and_mines_the_rest(spark: Sp
 
 def test_bad_matches_stop_before_publishing_and_staging_is_kept(spark: SparkSession, shop: Shop) -> None:
     manifest = stage_run(spark, shop.settings, whole(shop, "r4"))
-    path = staging_path(shop.settings, "r4", "matches")
-    rows = spark.read.parquet(path)
-    spoiled = rows.withColumn("query_version", rows.run_id)
-    spoiled.write.mode("overwrite").parquet(f"{path}-spoiled")
-    spark.read.parquet(f"{path}-spoiled").write.mode("overwrite").parquet(path)
+    sound = staged_files(spark, shop.settings, "r4")
+    rows = staged_matches(spark, shop.settings, "r4")
+    stage_rows(spark, shop.settings, "r4", rows.withColumn("query_version", rows.run_id))
     with pytest.raises(QualityError, match="query_version_known"):
         check_outputs(spark, shop.settings, manifest)
     assert tables.read(spark, shop.settings, "composite_events").count() == 0
-    assert spark.read.parquet(path).count() == manifest.found
+    assert staged_matches(spark, shop.settings, "r4").where("query_version = 'r4'").count() == manifest.found
     with pytest.raises(QualityError, match="hindsight validate r4"):
         publish_run(spark, shop.settings, "r4")
     outcome = tables.read(spark, shop.settings, "runs").where("run_id = 'r4'").collect()[0]
     assert outcome["outcome"] == "refused"
     assert "its staging is kept" in outcome["message"]
-    spark.read.parquet(f"{path}-spoiled").withColumn("query_version", versions(manifest)).write.mode(
-        "overwrite").parquet(path)  # fmt: skip
+    stage_files(spark, shop.settings, "r4", sound)
     # corrected, it may be published; a warning is recorded and does not stand in the way
     configure(shop, {"outputs": {"queries": {"pair": {"most": 1}}}})
     said: list[str] = []

@@ -64,8 +64,8 @@ def prepare(queries: Mapping[str, str | Query], schema: Mapping[str, Any] | None
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Thousands of queries are a million small values that all stay: looking through them for cycles again and again
-    while they grow takes a third of the time."""
+    """Thousands of queries are a million small values that stay for the whole call: looking through them for cycles
+    again and again takes a third of its time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -85,7 +85,8 @@ def mine(
     limit: Limit = ANSWERS_PER_PARTITION,
 ) -> pa.Table:
     """The matches of all queries with start <= detection_ts < end, as a table."""
-    return _Run(events, queries, start, end, schema, state, limit).table_of_all()
+    with _without_collection():
+        return _Run(events, queries, start, end, schema, state, limit).table_of_all()
 
 
 def mine_chunks(
@@ -99,7 +100,17 @@ def mine_chunks(
 ) -> Iterator[pa.Table]:
     """The same as `mine`, part by part, in memory that does not grow with the number of matches. The order of all rows
     together is not fixed. sources: with a column `source` more, of matches whose query tests [source]."""
-    run = _Run(events, queries, start, end, schema, None, limit, sources=sources)
+    with _without_collection():
+        tables = _chunks(_Run(events, queries, start, end, schema, None, limit, sources=sources))
+    while True:
+        with _without_collection():  # never while the caller works with a table
+            table = next(tables, None)
+        if table is None:
+            return
+        yield table
+
+
+def _chunks(run: _Run) -> Iterator[pa.Table]:
     for part in run.parts():
         held: list[Answers] = []
         for answers in part.answers:
@@ -122,8 +133,9 @@ def mine_with_state(
     sources: bool = False,
 ) -> tuple[pa.Table, pa.Table]:
     """The matches, and the state of the CONSUME queries after the run. sources: as of `mine_chunks`."""
-    run = _Run(events, queries, start, end, schema, state, limit, keeps_state=True, sources=sources)
-    return run.table_of_all(), run.state()
+    with _without_collection():
+        run = _Run(events, queries, start, end, schema, state, limit, keeps_state=True, sources=sources)
+        return run.table_of_all(), run.state()
 
 
 @dataclass(frozen=True)
@@ -306,7 +318,7 @@ def _schema(table: pa.Table, queries: Mapping[str, str | Query], declared: Mappi
     attributes = [name for name in table.column_names if name not in RESERVED and not name.startswith("__")]
     types = {name: type_of(table.schema.field(name).type) or "null" for name in attributes}
     if declared is None:
-        return {name: dict(types) for name in _named(queries) - queries.keys()}
+        return dict.fromkeys(_named(queries) - queries.keys(), types)
     whole: Schema = {}
     for name, own in declared.items():
         kinds = own if isinstance(own, Mapping) else {}

@@ -9,6 +9,7 @@ all conditions which speak of the element alone (SASE 4: predicates pushed down;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ class Candidates:
         self._indexes: dict[IndexKey, tuple[np.ndarray, np.ndarray]] = {}
         self._codes: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
         self._tables: dict[bool, dict[str, np.ndarray]] = {}
+        self.forms: dict[object, list[Any]] = {}  # of the queries that are searched here (task.py)
         self._by_class: tuple[np.ndarray, np.ndarray] | None = None
 
     def table(self, ordered: bool) -> dict[str, np.ndarray]:
@@ -86,9 +88,9 @@ class Candidates:
                 keep &= declared[rows]
         return places[keep]
 
-    def index(self, key: IndexKey) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(held int32[k], first int64[codes+1], looked int64[n]): a list by the value of an attribute of its events,
-        and for every event the code to look for by another attribute's value."""
+    def index(self, key: IndexKey) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(held int32[k], first int64[codes+1], looked, own int64[n]): a list by the value of an attribute of its
+        events; for every event the code to look for by another attribute's value, and the code that it is held by."""
         of_list, own, other = key
         looked, codes = self._joined(other, own)
         if key not in self._indexes:
@@ -98,7 +100,7 @@ class Candidates:
             count = int(max(looked.max(initial=-1), codes.max(initial=-1))) + 1
             first = np.searchsorted(found[order], np.arange(count + 1)).astype(np.int64)
             self._indexes[key] = places[order], first
-        return *self._indexes[key], looked
+        return *self._indexes[key], looked, codes
 
     def _joined(self, one: str, other: str) -> tuple[np.ndarray, np.ndarray]:
         """int64[n] codes of two attributes by one list of values; -1 for null."""

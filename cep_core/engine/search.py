@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.engine.bins import count_bins, is_short, take_consumed
 from cep_core.engine.fit import is_used, nested_fit, timer_fits
 from cep_core.engine.leaf import first_ending, first_from, hold_all, looked_up
 from cep_core.engine.settle import complete, settle
@@ -68,7 +69,9 @@ from cep_core.engine.tables import (
     drive_plan,
     frame_back,
     frame_best,
+    frame_bins,
     frame_cursor,
+    frame_full,
     frame_head,
     frame_older,
     frame_span,
@@ -76,6 +79,7 @@ from cep_core.engine.tables import (
     frame_stop,
     lists_first,
     lists_held,
+    lists_need,
     lists_place,
     memo_missed,
     memo_misses,
@@ -119,6 +123,7 @@ def search(ctx: Any) -> Any:
                 state[PART], state[COUNTED] = part, 0
             state[ORDINAL] += 1
             state[STAMP] += 1
+            take_consumed(ctx)
             state[ITEM] = first
             state[EMITTED] = 0
             frame_best(ctx)[0] = -1
@@ -239,6 +244,7 @@ def _can_match(
     lowest: Any, floor: Any,
 ) -> Any:  # fmt: skip
     """Whether every other element has a candidate in the window at all: lists are walked once for all last events."""
+    binned = len(frame_bins(ctx)) > 0
     for depth in range(1, deep):
         slot = plans_order(ctx)[plan, depth]
         if shape_kind(ctx)[branch, slot] != EVENT:
@@ -251,12 +257,19 @@ def _can_match(
             and (lists_place(ctx)[low] < lowest or store_end(ctx)[lists_place(ctx)[low]] < floor)
             and (lists_place(ctx)[low] < place)
         ):
+            if binned and low < high:
+                count_bins(ctx, number, np.int64(lists_place(ctx)[low]), np.int64(-1))
             low += 1
         high = max(high, low)
         while high < stop and lists_place(ctx)[high] < place:
+            if binned:
+                count_bins(ctx, number, np.int64(lists_place(ctx)[high]), np.int64(1))
             high += 1
         frame_back(ctx)[number], frame_head(ctx)[number] = low, high
-        if low == high:
+        if high - low < plans_more(ctx)[plan, depth]:
+            return False
+        index = plans_through(ctx)[plan, depth]
+        if binned and index >= 0 and lists_need(ctx)[index] and frame_full(ctx)[index] == 0:
             return False
     return True
 
@@ -294,6 +307,9 @@ def _open(
         elif relation == FOLLOWS or relation == LATER:
             low = max(low, at + 1)
     index = plans_through(ctx)[plan, depth]
+    if index >= 0 and is_short(ctx, index, plans_outer(ctx)[plan, depth], plans_more(ctx)[plan, depth]):
+        frame_cursor(ctx)[depth] = frame_stop(ctx)[depth] = 0
+        return
     if index >= 0:
         begin, end = looked_up(ctx, index, plans_outer(ctx)[plan, depth])
         begin = first_from(lists_held(ctx), begin, end, low)

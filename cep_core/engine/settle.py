@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.engine.bins import consume
 from cep_core.engine.fit import afters_fit, is_used
 from cep_core.engine.leaf import hold_all, is_answer
 from cep_core.engine.tables import (
@@ -209,11 +210,11 @@ def _write(ctx: Any, state: Any, branch: Any, detection: Any) -> Any:
 def _consume(ctx: Any, branch: Any) -> Any:
     for slot in range(shape_slots(ctx)[branch]):
         if bound_place(ctx)[slot] >= 0 and frame_used(ctx)[bound_place(ctx)[slot]] == 0:
-            frame_used(ctx)[bound_place(ctx)[slot]] = frame_state(ctx)[ORDINAL]
+            consume(ctx, bound_place(ctx)[slot])
     for group in range(shape_groups(ctx)[branch, 1] - shape_groups(ctx)[branch, 0]):
         for index in range(members_size(ctx)[CURRENT, group]):
             if frame_used(ctx)[members_place(ctx)[CURRENT, group, index]] == 0:
-                frame_used(ctx)[members_place(ctx)[CURRENT, group, index]] = frame_state(ctx)[ORDINAL]
+                consume(ctx, np.int64(members_place(ctx)[CURRENT, group, index]))
 
 
 @njit(cache=True)
@@ -309,7 +310,7 @@ def settle(
         for at in range(low, high):
             member = np.int64(out_member(ctx)[at])
             if options(ctx)[O_CONSUME] == USED and frame_used(ctx)[member] == 0:
-                frame_used(ctx)[member] = state[ORDINAL]
+                consume(ctx, member)
             row = np.int64(store_row(ctx)[member])
             out_member(ctx)[at] = row
             if options(ctx)[O_DETECTED]:
@@ -344,7 +345,7 @@ def settle(
                 else np.int64(members_place(ctx)[BEST, own, index])
             )
             if options(ctx)[O_CONSUME] == USED:
-                frame_used(ctx)[member] = state[ORDINAL]
+                consume(ctx, member)
             row = np.int64(store_row(ctx)[member])
             out_element(ctx)[at], out_member(ctx)[at] = element, row
             at += 1

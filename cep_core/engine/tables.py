@@ -37,9 +37,9 @@ NOT_CONSUMED, USED, OLDER = range(3)
 # frame_state
 (
     AT_ITEM, ITEM, DEPTH, RESUMED, PART, COUNTED, ORDINAL, STAMP, EMITTED, WRITTEN, WRITTEN_MEMBERS, WRITTEN_TIMERS,
-    OVER_PART,
-) = range(13)  # fmt: skip
-STATES = 13
+    OVER_PART, PENDING,
+) = range(14)  # fmt: skip
+STATES = 14
 # members_*: whose groups: of this answer, of another branch with the same slots, of the best answer so far
 # (typed, as are all numbers that kernels pass on: a literal would compile them once for each value)
 CURRENT, SPARE, BEST = np.int64(0), np.int64(1), np.int64(2)
@@ -106,6 +106,9 @@ lists_held = _array("lists_held", np.int32)
 lists_code_first = _array("lists_code_first", np.int64)  # where the places of each code begin ..
 lists_base = _array("lists_base", np.int64)  # .. from here on, by index
 lists_looked = _array("lists_looked", np.int64)  # address of int64 by row: the code to look for, -1: none
+lists_own = _array("lists_own", np.int64)  # address of int64 by row: the code that an event is held by
+lists_list = _array("lists_list", np.int64)  # the list that an index is of
+lists_need = _array("lists_need", np.int64)  # slots of a window that is looked up there (bins.py), 0: its bins are not kept
 
 # The branches of a query.
 shape_slots = _array("shape_slots", np.int64)  # [b]
@@ -193,6 +196,9 @@ frame_head = _array("frame_head", np.int64)  # [lists] behind the last candidate
 frame_part_of = _array("frame_part_of", np.int64)  # [lists] the partition whose range of the list is ..
 frame_part_low = _array("frame_part_low", np.int64)  # .. from here ..
 frame_part_high = _array("frame_part_high", np.int64)  # .. to here
+frame_bins = _array("frame_bins", np.int64)  # as lists_code_first, or 0: candidates of each code in reach
+frame_full = _array("frame_full", np.int64)  # [indexes] codes with enough candidates for a window
+frame_pending = _array("frame_pending", np.int64)  # consumed by the last event: still to be taken out of the bins
 frame_used = _array("frame_used", np.int64)  # [m or 0] when each event was consumed, 0: never
 frame_older = _array("frame_older", np.int64)  # [parts or 0] the first place that is not consumed
 frame_state = _array("frame_state", np.int64)  # [STATES]
@@ -218,6 +224,12 @@ class Context:
         self.table = np.zeros((len(_KINDS), _WORDS), np.int64)
         self.arrays: dict[str, np.ndarray] = {}
 
+    def copy(self) -> Context:
+        """Another table of the same arrays."""
+        other = Context.__new__(Context)
+        other.table, other.arrays = self.table.copy(), self.arrays.copy()
+        return other
+
     def put(self, **arrays: np.ndarray) -> None:
         """Sets arrays; each must be as declared above."""
         for name, array in arrays.items():
@@ -225,7 +237,7 @@ class Context:
             assert (array.dtype, array.ndim) == (dtype, dimensions), name
             assert array.flags.c_contiguous, name
             self.arrays[name] = array
-            self.table[number, 0] = array.ctypes.data
+            self.table[number, 0] = array.__array_interface__["data"][0]  # half the time of array.ctypes
             self.table[number, 1 : 1 + dimensions] = array.shape
 
     def __getitem__(self, name: str) -> np.ndarray:

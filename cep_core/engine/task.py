@@ -1,8 +1,8 @@
 """A query as the search reads it: branches, plans and conditions become arrays.
 
 Enters: a checked query, the candidates of its key's store, the columns. Leaves: `Task`.
-Always holds: what speaks of one element alone is in its candidates; what speaks of several is tested as soon as all are
-bound. Slots are bound after the last event in the order that finds least: through an index first, then the rarest; in
+Always holds: queries that differ only in their classes share all tables but their lists (`_Form`), made once for them.
+What speaks of one element alone is in its candidates; what speaks of several is tested as soon as all are bound. Slots are bound after the last event in the order that finds least: through an index first, then the rarest; in
 the order of preference where SELECT keeps one answer.
 """
 
@@ -29,6 +29,7 @@ from cep_core.language.algebra import (
     Condition,
     Element,
     Group,
+    Pattern,
     TimerAfter,
     TimerAt,
     TimerEvery,
@@ -91,7 +92,83 @@ class _Draft:
         return low, len(self.due)
 
 
+@dataclass(frozen=True)
+class _Form:
+    """What queries that differ only in their classes have in common: their tables without lists.
+
+    ctx: those tables. classes: of the query that it was made from, in the order of their elements; lists, indexes: its
+    keys; sizes: how the lists of its slots stand to each other by size, which decides the order of its slots. needs: the
+    slots of a window that is looked up in each index. held: what makes queries alike, so that it lives as long."""
+
+    branches: tuple[Branch, ...]
+    ctx: t.Context
+    vocabulary: Vocabulary
+    loops: int
+    groups: int
+    mode: int
+    post: bool
+    classes: tuple[str, ...]
+    lists: tuple[ListKey, ...]
+    indexes: tuple[IndexKey, ...]
+    slot_lists: tuple[int, ...]
+    sizes: tuple[int, ...]
+    needs: tuple[int, ...]
+    firsts: tuple[tuple[int, int, Any], ...]
+    first_lists: tuple[int, ...]
+    group_lists: tuple[tuple[int, ...], ...]
+    held: CheckedQuery
+
+
 def build(checked: CheckedQuery, candidates: Candidates, columns: EventColumns) -> Task:
+    mark, classes = _mark(checked)
+    for form in candidates.forms.get(mark, ()):
+        lists, indexes = _own_keys(form, classes)
+        if form.sizes == _sizes(candidates, [lists[number] for number in form.slot_lists]):
+            return _task(checked, form, candidates, lists, indexes)
+    form = _form(checked, candidates, columns, classes)
+    if not form.vocabulary.asks:  # a vocabulary that is asked learns new words
+        candidates.forms.setdefault(mark, []).append(form)
+    return _task(checked, form, candidates, form.lists, form.indexes)
+
+
+def _mark(checked: CheckedQuery) -> tuple[object, tuple[str, ...]]:
+    """What a query says without its classes, equal only where its conditions are the same values (language/alike.py
+    makes them so: a 1 and a 1.0 are equal and do not mean the same), and its classes."""
+    number: dict[str, int] = {}
+
+    def shape(node: Pattern) -> object:
+        match node:
+            case Element():
+                own = tuple([number.setdefault(name, len(number)) for name in node.classes])
+                return own, node.variable, id(node.filter), node.quantity, node.negated, node.position
+            case TimerAfter():
+                return TimerAfter, shape(node.part), node.delay_us, node.variable, node.position
+            case TimerAt() | TimerEvery():
+                return node
+            case _:
+                return type(node), tuple([shape(part) for part in node.parts]), node.within_us
+
+    query = checked.query
+    said = shape(query.pattern), id(checked.disjuncts), query.select, query.consume, query.ties, checked.postponed
+    return said, tuple(number)
+
+
+def _own_keys(form: _Form, classes: Sequence[str]) -> tuple[tuple[ListKey, ...], tuple[IndexKey, ...]]:
+    """The keys of the form's lists and indexes with a query's own classes."""
+    own = dict(zip(form.classes, classes, strict=True))
+    lists = tuple([(tuple(sorted([own[name] for name in names])), *rest) for names, *rest in form.lists])
+    again = dict(zip(form.lists, lists, strict=True))
+    return lists, tuple([(again[key], *rest) for key, *rest in form.indexes])  # type: ignore[return-value, misc]
+
+
+def _sizes(candidates: Candidates, lists: Sequence[ListKey]) -> tuple[int, ...]:
+    """Each list's rank by size; equal sizes, equal ranks."""
+    sizes = [len(candidates.places(key)) for key in lists]
+    rank = {size: place for place, size in enumerate(sorted(set(sizes)))}
+    return tuple([rank[size] for size in sizes])
+
+
+def _form(checked: CheckedQuery, candidates: Candidates, columns: EventColumns, classes: tuple[str, ...]) -> _Form:
     query = checked.query
     flat = branches(checked)
     post = _is_post(flat) and (query.select != "all" or query.consume != "none")
@@ -104,23 +181,56 @@ def build(checked: CheckedQuery, candidates: Candidates, columns: EventColumns) 
     plans = [(number, *plan) for number, each in enumerate(drawn) for plan in each.plans()]
     shape = _shape(drawn, draft)
     program, vocabulary = draft.assembler.finish()
-    lists, alive = _lists(draft)
-    places = {number: candidates.places(key) for key, number in draft.lists.items()}
-    store = candidates.table(query.ties == "ordered")
-    drive = drive_of(
-        [(number, order[0], flat[number].slots[order[0]].element) for number, order, *_ in plans],
-        [int(shape["shape_list"][number, order[0]]) for number, order, *_ in plans],
-        [each.group_lists for each in drawn],
-        places,
-        store,
-        query.within_us or 0,
-    )
     ctx = t.Context()
-    ctx.put(**store, **lists, **shape, **_plans(plans), **drive, **program)
-    sizes = [len(places[number]) for each in drawn for number in each.group_lists]
-    groups = max((len(branch.groups) for branch in flat), default=0)
+    ctx.put(**candidates.table(query.ties == "ordered"), **shape, **_plans(plans), **program)
+    lists = tuple(draft.lists)
+    slot_lists = tuple(sorted({number for number in shape["shape_list"].ravel().tolist() if number >= 0}))
+    return _Form(
+        branches=flat,
+        ctx=ctx,
+        vocabulary=vocabulary,
+        loops=draft.assembler.loops,
+        groups=max((len(branch.groups) for branch in flat), default=0),
+        mode=draft.mode,
+        post=post,
+        classes=classes,
+        lists=lists,
+        indexes=tuple(draft.indexes),
+        slot_lists=slot_lists,
+        sizes=_sizes(candidates, [lists[number] for number in slot_lists]),
+        needs=tuple([0 if vocabulary.asks else _need(plans, index) for index in range(len(draft.indexes))]),
+        firsts=tuple([(number, order[0], flat[number].slots[order[0]].element) for number, order, *_ in plans]),
+        first_lists=tuple([int(shape["shape_list"][number, order[0]]) for number, order, *_ in plans]),
+        group_lists=tuple([tuple(each.group_lists) for each in drawn]),
+        held=checked,
+    )
+
+
+def _need(plans: Sequence[Any], index: int) -> int:
+    """The least number of slots of a window that any plan looks up in an index; 0: its bins say no more than it does."""
+    most = [
+        max((m for i, m in zip(through, more, strict=True) if i == index), default=0)
+        for _, _, through, _, more, _ in plans
+    ]
+    need = min((m for m in most if m), default=0)
+    return need if need > 1 else 0
+
+
+def _task(
+    checked: CheckedQuery, form: _Form, candidates: Candidates, lists: Sequence[ListKey], indexes: Sequence[IndexKey]
+) -> Task:
+    query = checked.query
+    ctx = form.ctx.copy()
+    arrays, alive = _lists(candidates, lists, indexes, form.needs)
+    places = dict(enumerate(candidates.places(key) for key in lists))
+    drive = drive_of(
+        form.firsts, form.first_lists, form.group_lists, places, candidates.table(query.ties == "ordered"),
+        query.within_us or 0,
+    )  # fmt: skip
+    ctx.put(**arrays, **drive)
+    longest = max((len(places[number]) for own in form.group_lists for number in own), default=0)
     return Task(
-        checked, flat, ctx, vocabulary, draft.assembler.loops, groups, max(sizes, default=0), draft.mode, post, alive
+        checked, form.branches, ctx, form.vocabulary, form.loops, form.groups, longest, form.mode, form.post, alive
     )
 
 
@@ -411,18 +521,31 @@ def _plans(plans: Sequence[Any]) -> dict[str, np.ndarray]:
     }
 
 
-def _lists(draft: _Draft) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
-    parts = [draft.candidates.places(key) for key in draft.lists]
+def _lists(
+    candidates: Candidates, lists: Sequence[ListKey], indexes: Sequence[IndexKey], needs: Sequence[int]
+) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
     none = np.empty(0, np.int32)
-    indexes = [draft.candidates.index(key) for key in draft.indexes]
-    shift = np.cumsum([0, *(len(held) for held, _, _ in indexes)])
-    firsts = [first + by for (_, first, _), by in zip(indexes, shift[:-1], strict=True)]
-    lists = {
-        "lists_place": np.concatenate([none, *parts]),
-        "lists_first": np.cumsum([0, *map(len, parts)]).astype(np.int64),
-        "lists_held": np.concatenate([none, *(held for held, _, _ in indexes)]),
-        "lists_code_first": np.concatenate([np.empty(0, np.int64), *firsts]),
-        "lists_base": np.cumsum([0, *map(len, firsts)]).astype(np.int64),
-        "lists_looked": np.asarray([looked.ctypes.data for _, _, looked in indexes], np.int64),
+    parts = [none, *map(candidates.places, lists)]
+    held, firsts, looked, own = [none], [np.empty(0, np.int64)], [], []
+    base = [0]
+    shift = 0
+    for key in indexes:
+        places, first, outer, inner = candidates.index(key)
+        held.append(places)
+        firsts.append(first + shift)
+        looked.append(outer)
+        own.append(inner)
+        shift += len(places)
+        base.append(base[-1] + len(first))
+    arrays = {
+        "lists_place": np.concatenate(parts),
+        "lists_first": np.cumsum([len(part) for part in parts]).astype(np.int64),
+        "lists_held": np.concatenate(held),
+        "lists_code_first": np.concatenate(firsts),
+        "lists_base": np.asarray(base, np.int64),
+        "lists_looked": np.asarray([codes.ctypes.data for codes in looked], np.int64),
+        "lists_own": np.asarray([codes.ctypes.data for codes in own], np.int64),
+        "lists_list": np.asarray([lists.index(key[0]) for key in indexes], np.int64),
+        "lists_need": np.asarray(needs, np.int64),
     }
-    return lists, tuple(looked for _, _, looked in indexes)
+    return arrays, (*looked, *own)

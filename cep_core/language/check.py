@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 
 from cep_core.language.algebra import NOWHERE, Element, Group, Query
+from cep_core.language.alike import Families, Like, made_like
 from cep_core.language.catalogue import Entry
 from cep_core.language.cautions import find_warnings
 from cep_core.language.checked import BUILTIN, CheckedQuery, Schema, Type
@@ -43,13 +44,7 @@ def check(
     """
     texts = {id: _text(query) for id, query in queries.items()}
     problems: dict[str, list[Problem]] = {id: [] for id in texts}
-    parsed: dict[str, Query] = {}
-    for id, text in texts.items():
-        try:
-            _check_id(id, schema)
-            parsed[id] = parse_query(text, id)
-        except Refusal as refusal:
-            problems[id].append(refusal.problem)
+    parsed, alike = _parsed(texts, schema, problems, families=to_mine)
     graph = {id: references(query, texts) for id, query in parsed.items()}
     for id, cycle in cycles(graph).items():
         shown = cycle if len(cycle) <= _LONGEST_CYCLE else (*cycle[:8], f"{len(cycle) - 10} more", *cycle[-2:])
@@ -70,10 +65,44 @@ def check(
                 late.add(id)
         elif not isinstance(result, CheckedQuery):
             problems[id] += result
+    for id, like in alike.items():
+        if like.first in checked:
+            checked[id] = made_like(checked[like.first], id, like)
+            continue
+        query = parse_query(texts[id], id)  # the first is refused: its own problems, at its own places
+        result = _Check(query, declared, schema, {}, late, checked, history_us, names, to_mine).run()
+        if isinstance(result, CheckedQuery):
+            checked[id] = result
+        else:
+            problems[id] += result
     if any(problems.values()):
         locates = {id: query.locate if isinstance(query, Entry) else None for id, query in queries.items()}
         raise refuse((Report(id, texts[id], tuple(found), locates[id]) for id, found in problems.items()), len(texts))
     return checked
+
+
+def _parsed(
+    texts: Mapping[str, str], schema: Schema | None, problems: Mapping[str, list[Problem]], families: bool
+) -> tuple[dict[str, Query], dict[str, Like]]:
+    """The queries that are parsed, and those that are like one of them, which nobody refers to."""
+    parsed: dict[str, Query] = {}
+    alike: dict[str, Like] = {}
+    known = Families(schema, texts)
+    for id, text in texts.items():
+        try:
+            _check_id(id, schema)
+            like = known.like(text) if families else None
+            if like is not None:
+                alike[id] = like
+                continue
+            parsed[id] = parse_query(text, id)
+            known.add(text, parsed[id])
+        except Refusal as refusal:
+            problems[id].append(refusal.problem)
+    for name in {name for query in parsed.values() for name in references(query, alike)}:
+        parsed[name] = parse_query(texts[name], name)
+        del alike[name]
+    return parsed, alike
 
 
 def _text(query: str | Query | Entry) -> str:

@@ -32,9 +32,10 @@ class Candidates:
     def __init__(self, store: Ordered, columns: EventColumns) -> None:
         self.store = store
         self.columns = columns
+        self._conditions: dict[frozenset[Condition], frozenset[Condition]] = {}  # one object each: quick to compare
         self._lists: dict[ListKey, np.ndarray] = {}
         self._indexes: dict[IndexKey, tuple[np.ndarray, np.ndarray]] = {}
-        self._codes: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
+        self._codes: dict[tuple[str, str], tuple[np.ndarray, np.ndarray, int]] = {}
         self._tables: dict[bool, dict[str, np.ndarray]] = {}
         self.forms: dict[object, list[Any]] = {}  # of the queries that are searched here (task.py)
         self._by_class: tuple[np.ndarray, np.ndarray] | None = None
@@ -57,7 +58,8 @@ class Candidates:
         needed = None
         if isinstance(element.quantity, Window):
             needed = element.quantity.same or element.quantity.different
-        return tuple(sorted(set(element.classes))), frozenset(conditions), needed
+        own = frozenset(conditions)
+        return tuple(sorted(set(element.classes))), self._conditions.setdefault(own, own), needed
 
     def places(self, key: ListKey) -> np.ndarray:
         """int32[k], ascending."""
@@ -92,18 +94,17 @@ class Candidates:
         """(held int32[k], first int64[codes+1], looked, own int64[n]): a list by the value of an attribute of its
         events; for every event the code to look for by another attribute's value, and the code that it is held by."""
         of_list, own, other = key
-        looked, codes = self._joined(other, own)
+        looked, codes, count = self._joined(other, own)
         if key not in self._indexes:
             places = self.places(of_list)
             found = codes[self.store.row[places]]
             order = np.argsort(found, kind="stable")
-            count = int(max(looked.max(initial=-1), codes.max(initial=-1))) + 1
             first = np.searchsorted(found[order], np.arange(count + 1)).astype(np.int64)
             self._indexes[key] = places[order], first
         return *self._indexes[key], looked, codes
 
-    def _joined(self, one: str, other: str) -> tuple[np.ndarray, np.ndarray]:
-        """int64[n] codes of two attributes by one list of values; -1 for null."""
+    def _joined(self, one: str, other: str) -> tuple[np.ndarray, np.ndarray, int]:
+        """int64[n] codes of two attributes by one list of values, -1 for null; and how many codes there are."""
         if (one, other) not in self._codes:
             vectors = [self.columns.attribute(one)] if one == other else align(
                 [self.columns.attribute(one), self.columns.attribute(other)]
@@ -111,5 +112,6 @@ class Candidates:
             data = pa.array(np.concatenate([v.data for v in vectors]), mask=~np.concatenate([v.valid for v in vectors]))
             codes = key_codes([data]).astype(np.int64)
             count = len(vectors[0].data)
-            self._codes[one, other] = codes[:count], codes[-count:] if count else codes
+            own = codes[-count:] if count else codes
+            self._codes[one, other] = codes[:count], own, int(codes.max(initial=-1)) + 1
         return self._codes[one, other]

@@ -144,7 +144,7 @@ def _begin(task: Task, taken: Taken) -> None:
         frame_best=np.full(slots + 3, -1, np.int64),
         frame_span=np.zeros(4, np.int64),
         frame_mark=np.zeros((elements, len(ctx["store_row"])) if task.mode == t.MERGED else (0, 0), np.int64),
-        **new_memo(),
+        **(new_memo() if task.vocabulary.asks else new_memo(1, 1)),
     )
 
 

@@ -62,7 +62,8 @@ def order(events: Events, codes: np.ndarray | None = None) -> Ordered:
     if _is_sorted(codes, events.end):
         parts = int(codes[-1]) + 1 if count else 0
         row = np.arange(count, dtype=np.int32)
-        end, cls, offsets = events.end, events.cls, np.searchsorted(codes, np.arange(parts + 1, dtype=np.int32)).astype(np.int64)
+        end, cls = events.end, events.cls
+        offsets = np.searchsorted(codes, np.arange(parts + 1, dtype=np.int32)).astype(np.int64)  # the type of codes
         if settle_ties(offsets, end, row, events.start, *_tie_breakers(events)):
             cls = cls[row]
     else:

@@ -84,6 +84,7 @@ from cep_core.engine.tables import (
     memo_missed,
     memo_misses,
     options,
+    plans_ahead,
     plans_branch,
     plans_depth,
     plans_due,
@@ -370,6 +371,7 @@ def _next(
     kind = shape_kind(ctx)[branch, slot]
     step = 1 if kind != EVENT or options(ctx)[O_MODE] == FIRST_EARLIEST else -1
     index = plans_through(ctx)[plan, depth]
+    ahead = plans_ahead(ctx)[plan, depth] if len(frame_bins(ctx)) else np.int64(-1)
     while frame_cursor(ctx)[depth] != frame_stop(ctx)[depth]:
         if kind != EVENT and frame_cursor(ctx)[depth] > frame_stop(ctx)[depth]:
             return False
@@ -395,6 +397,8 @@ def _next(
             if not fits:
                 continue
             _bind(ctx, slot, place)
+            if ahead >= 0 and is_short(ctx, plans_through(ctx)[plan, ahead], slot, plans_more(ctx)[plan, ahead]):
+                continue
         else:
             moment = shape_amount(ctx)[branch, slot]
             if kind == EVERY:

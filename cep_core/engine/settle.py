@@ -36,7 +36,6 @@ from cep_core.engine.tables import (
     O_MODE,
     O_POSTPONED,
     O_WINDOW,
-    ORDINAL,
     OVER_LIMIT,
     SPARE,
     STAMP,

@@ -108,7 +108,7 @@ lists_base = _array("lists_base", np.int64)  # .. from here on, by index
 lists_looked = _array("lists_looked", np.int64)  # address of int64 by row: the code to look for, -1: none
 lists_own = _array("lists_own", np.int64)  # address of int64 by row: the code that an event is held by
 lists_list = _array("lists_list", np.int64)  # the list that an index is of
-lists_need = _array("lists_need", np.int64)  # slots of a window that is looked up there (bins.py), 0: its bins are not kept
+lists_need = _array("lists_need", np.int64)  # slots of a window that is looked up there (bins.py); 0: no bins
 
 # The branches of a query.
 shape_slots = _array("shape_slots", np.int64)  # [b]
@@ -142,6 +142,7 @@ plans_order = _array("plans_order", np.int64, 2)  # [p, d] the slot
 plans_through = _array("plans_through", np.int64, 2)  # [p, d] the index to look in, -1: none ..
 plans_outer = _array("plans_outer", np.int64, 2)  # [p, d] .. for the value of this bound slot
 plans_more = _array("plans_more", np.int64, 2)  # [p, d] slots of the same window still to be found in the same place
+plans_ahead = _array("plans_ahead", np.int64, 2)  # [p, d] where a window is looked up by this slot's value, -1: nowhere
 plans_due = _array("plans_due", np.int64, 3)  # [p, d+1, 2] range of shape_due to test once it is bound; last: all are
 
 # Where searches begin, ascending by place.

@@ -2,8 +2,9 @@
 
 Enters: a checked query, the candidates of its key's store, the columns. Leaves: `Task`.
 Always holds: queries that differ only in their classes share all tables but their lists (`_Form`), made once for them.
-What speaks of one element alone is in its candidates; what speaks of several is tested as soon as all are bound. Slots are bound after the last event in the order that finds least: through an index first, then the rarest; in
-the order of preference where SELECT keeps one answer.
+What speaks of one element alone is in its candidates; what speaks of several is tested as soon as all are bound. Slots
+are bound after the last event in the order that finds least: through an index first, then the rarest; in the order of
+preference where SELECT keeps one answer.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ class _Draft:
 class _Form:
     """What queries that differ only in their classes have in common: their tables without lists.
 
-    ctx: those tables. classes: of the query that it was made from, in the order of their elements; lists, indexes: its
-    keys; sizes: how the lists of its slots stand to each other by size, which decides the order of its slots. needs: the
-    slots of a window that is looked up in each index. held: what makes queries alike, so that it lives as long."""
+    ctx: those tables. classes: of the query that it was made from, as they first appear; lists, indexes: its keys;
+    sizes: how the lists of its slots (slot_lists) stand to each other by size, which decides the order of its slots.
+    held: what makes queries alike, so that it lives as long."""
 
     branches: tuple[Branch, ...]
     ctx: t.Context
@@ -112,7 +113,6 @@ class _Form:
     indexes: tuple[IndexKey, ...]
     slot_lists: tuple[int, ...]
     sizes: tuple[int, ...]
-    needs: tuple[int, ...]
     firsts: tuple[tuple[int, int, Any], ...]
     first_lists: tuple[int, ...]
     group_lists: tuple[tuple[int, ...], ...]
@@ -123,12 +123,13 @@ def build(checked: CheckedQuery, candidates: Candidates, columns: EventColumns) 
     mark, classes = _mark(checked)
     for form in candidates.forms.get(mark, ()):
         lists, indexes = _own_keys(form, classes)
-        if form.sizes == _sizes(candidates, [lists[number] for number in form.slot_lists]):
-            return _task(checked, form, candidates, lists, indexes)
+        places = [candidates.places(key) for key in lists]
+        if form.sizes == _ranks([len(places[number]) for number in form.slot_lists]):
+            return _task(checked, form, candidates, places, indexes)
     form = _form(checked, candidates, columns, classes)
     if not form.vocabulary.asks:  # a vocabulary that is asked learns new words
         candidates.forms.setdefault(mark, []).append(form)
-    return _task(checked, form, candidates, form.lists, form.indexes)
+    return _task(checked, form, candidates, [candidates.places(key) for key in form.lists], form.indexes)
 
 
 def _mark(checked: CheckedQuery) -> tuple[object, tuple[str, ...]]:
@@ -161,9 +162,8 @@ def _own_keys(form: _Form, classes: Sequence[str]) -> tuple[tuple[ListKey, ...],
     return lists, tuple([(again[key], *rest) for key, *rest in form.indexes])  # type: ignore[return-value, misc]
 
 
-def _sizes(candidates: Candidates, lists: Sequence[ListKey]) -> tuple[int, ...]:
-    """Each list's rank by size; equal sizes, equal ranks."""
-    sizes = [len(candidates.places(key)) for key in lists]
+def _ranks(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Each size's rank; equal sizes, equal ranks."""
     rank = {size: place for place, size in enumerate(sorted(set(sizes)))}
     return tuple([rank[size] for size in sizes])
 
@@ -181,9 +181,17 @@ def _form(checked: CheckedQuery, candidates: Candidates, columns: EventColumns, 
     plans = [(number, *plan) for number, each in enumerate(drawn) for plan in each.plans()]
     shape = _shape(drawn, draft)
     program, vocabulary = draft.assembler.finish()
-    ctx = t.Context()
-    ctx.put(**candidates.table(query.ties == "ordered"), **shape, **_plans(plans), **program)
     lists = tuple(draft.lists)
+    needs = [0 if vocabulary.asks else _need(plans, index) for index in range(len(draft.indexes))]
+    ctx = t.Context()
+    ctx.put(
+        **candidates.table(query.ties == "ordered"),
+        **shape,
+        **_plans(plans),
+        **program,
+        lists_list=np.asarray([draft.lists[key[0]] for key in draft.indexes], np.int64),
+        lists_need=np.asarray(needs, np.int64),
+    )
     slot_lists = tuple(sorted({number for number in shape["shape_list"].ravel().tolist() if number >= 0}))
     return _Form(
         branches=flat,
@@ -197,8 +205,7 @@ def _form(checked: CheckedQuery, candidates: Candidates, columns: EventColumns, 
         lists=lists,
         indexes=tuple(draft.indexes),
         slot_lists=slot_lists,
-        sizes=_sizes(candidates, [lists[number] for number in slot_lists]),
-        needs=tuple([0 if vocabulary.asks else _need(plans, index) for index in range(len(draft.indexes))]),
+        sizes=_ranks([len(candidates.places(lists[number])) for number in slot_lists]),
         firsts=tuple([(number, order[0], flat[number].slots[order[0]].element) for number, order, *_ in plans]),
         first_lists=tuple([int(shape["shape_list"][number, order[0]]) for number, order, *_ in plans]),
         group_lists=tuple([tuple(each.group_lists) for each in drawn]),
@@ -207,7 +214,7 @@ def _form(checked: CheckedQuery, candidates: Candidates, columns: EventColumns, 
 
 
 def _need(plans: Sequence[Any], index: int) -> int:
-    """The least number of slots of a window that any plan looks up in an index; 0: its bins say no more than it does."""
+    """The least number of slots of a window that any plan looks up in an index; 0: its bins would say no more."""
     most = [
         max((m for i, m in zip(through, more, strict=True) if i == index), default=0)
         for _, _, through, _, more, _ in plans
@@ -217,15 +224,18 @@ def _need(plans: Sequence[Any], index: int) -> int:
 
 
 def _task(
-    checked: CheckedQuery, form: _Form, candidates: Candidates, lists: Sequence[ListKey], indexes: Sequence[IndexKey]
+    checked: CheckedQuery,
+    form: _Form,
+    candidates: Candidates,
+    places: Sequence[np.ndarray],
+    indexes: Sequence[IndexKey],
 ) -> Task:
     query = checked.query
     ctx = form.ctx.copy()
-    arrays, alive = _lists(candidates, lists, indexes, form.needs)
-    places = dict(enumerate(candidates.places(key) for key in lists))
+    arrays, alive = _lists(places, [candidates.index(key) for key in indexes])
     drive = drive_of(
-        form.firsts, form.first_lists, form.group_lists, places, candidates.table(query.ties == "ordered"),
-        query.within_us or 0,
+        form.firsts, form.first_lists, form.group_lists, dict(enumerate(places)),
+        candidates.table(query.ties == "ordered"), query.within_us or 0,
     )  # fmt: skip
     ctx.put(**arrays, **drive)
     longest = max((len(places[number]) for own in form.group_lists for number in own), default=0)
@@ -504,12 +514,15 @@ def _shape(drawn: Sequence[_Branch], draft: _Draft) -> dict[str, np.ndarray]:
 
 def _plans(plans: Sequence[Any]) -> dict[str, np.ndarray]:
     deep = max((len(order) for _, order, *_ in plans), default=1)
-    order, through, outer, more = (np.full((len(plans), deep), -1, np.int64) for _ in range(4))
+    order, through, outer, more, ahead = (np.full((len(plans), deep), -1, np.int64) for _ in range(5))
     due = np.zeros((len(plans), deep + 1, 2), np.int64)
     for number, (_, own, indexes, outers, left, conditions) in enumerate(plans):
         for table, row in ((order, own), (through, indexes), (outer, outers), (more, left)):
             table[number, : len(own)] = row
         due[number, : len(conditions)] = conditions
+        for depth in range(len(own) - 1, 0, -1):
+            if indexes[depth] >= 0 and left[depth] > 1:
+                ahead[number, own.index(outers[depth])] = depth
     return {
         "plans_branch": np.asarray([number for number, *_ in plans], np.int64),
         "plans_depth": np.asarray([len(own) for _, own, *_ in plans], np.int64),
@@ -517,20 +530,20 @@ def _plans(plans: Sequence[Any]) -> dict[str, np.ndarray]:
         "plans_through": through,
         "plans_outer": outer,
         "plans_more": more,
+        "plans_ahead": ahead,
         "plans_due": due,
     }
 
 
 def _lists(
-    candidates: Candidates, lists: Sequence[ListKey], indexes: Sequence[IndexKey], needs: Sequence[int]
+    lists: Sequence[np.ndarray], indexes: Sequence[tuple[np.ndarray, ...]]
 ) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
     none = np.empty(0, np.int32)
-    parts = [none, *map(candidates.places, lists)]
+    parts = [none, *lists]
     held, firsts, looked, own = [none], [np.empty(0, np.int64)], [], []
     base = [0]
     shift = 0
-    for key in indexes:
-        places, first, outer, inner = candidates.index(key)
+    for places, first, outer, inner in indexes:
         held.append(places)
         firsts.append(first + shift)
         looked.append(outer)
@@ -545,7 +558,5 @@ def _lists(
         "lists_base": np.asarray(base, np.int64),
         "lists_looked": np.asarray([codes.ctypes.data for codes in looked], np.int64),
         "lists_own": np.asarray([codes.ctypes.data for codes in own], np.int64),
-        "lists_list": np.asarray([lists.index(key[0]) for key in indexes], np.int64),
-        "lists_need": np.asarray(needs, np.int64),
     }
     return arrays, (*looked, *own)

@@ -34,10 +34,11 @@ class Like:
 
 @dataclass(frozen=True)
 class _Form:
-    """The words of a text, without its classes and the number of its WITHIN, which stand at `holes` and `number`."""
+    """The words of a text, empty where its classes stand (`holes`) and the number of its WITHIN (`number`)."""
 
     first: str
     words: list[str]
+    classes: tuple[str, ...]
     holes: tuple[int, ...]
     number: int | None
     within_us: int | None
@@ -65,7 +66,7 @@ class Families:
         pieces = _WORD.split(text)
         words = pieces[1::2]
         forms = self.forms.setdefault(tuple(pieces[::2]), [])
-        classes = [name for node, _ in leaves(query.pattern) if isinstance(node, Element) for name in node.classes]
+        classes = tuple(name for node, _ in leaves(query.pattern) if isinstance(node, Element) for name in node.classes)
         if len(forms) == _MOST_FORMS or any(not self._replaceable(name, words) for name in classes):
             return
         holes = tuple(words.index(name) for name in classes)
@@ -73,14 +74,12 @@ class Families:
         within = [place for place, word in enumerate(words) if word.upper() == "WITHIN"]
         if query.within_us is not None and len(within) == 1 and _is_number(words[within[0] + 1]):
             number = within[0] + 1
-        forms.append(_Form(query.id, _blank(words, holes, number), holes, number, query.within_us))
-        forms[-1].words.extend(classes)
+        forms.append(_Form(query.id, _blank(words, holes, number), classes, holes, number, query.within_us))
 
     def _fit(self, form: _Form, words: list[str]) -> Like | None:
-        count = len(words)
-        if form.words[:count] != _blank(words, form.holes, form.number):
+        if form.words != _blank(words, form.holes, form.number):
             return None
-        classes = dict(zip(form.words[count:], [words[place] for place in form.holes], strict=True))
+        classes = dict(zip(form.classes, [words[place] for place in form.holes], strict=True))
         for theirs, own in classes.items():
             if not self._replaceable(own, words):
                 return None
@@ -119,21 +118,19 @@ def made_like(first: CheckedQuery, id: str, like: Like) -> CheckedQuery:
 
 
 def _with_classes(pattern: Pattern, own: Mapping[str, str]) -> Pattern:
-    kind = type(pattern)
-    if kind is Element:
-        assert isinstance(pattern, Element)
-        names = pattern.classes
-        return Element(
-            (own[names[0]],) if len(names) == 1 else tuple(own[name] for name in names), pattern.variable,
-            pattern.filter, pattern.quantity, pattern.negated, pattern.position, pattern.at,
-        )  # fmt: skip
     match pattern:
-        case TimerAt() | TimerEvery() | Element():
+        case Element():
+            return Element(
+                tuple([own[name] for name in pattern.classes]), pattern.variable, pattern.filter, pattern.quantity,
+                pattern.negated, pattern.position, pattern.at,
+            )  # fmt: skip
+        case TimerAt() | TimerEvery():
             return pattern
         case TimerAfter():
             return replace(pattern, part=_with_classes(pattern.part, own))
         case _:
-            return type(pattern)(tuple([_with_classes(part, own) for part in pattern.parts]), pattern.within_us, pattern.at)
+            parts = tuple([_with_classes(part, own) for part in pattern.parts])
+            return type(pattern)(parts, pattern.within_us, pattern.at)
 
 
 def _is_number(word: str) -> bool:

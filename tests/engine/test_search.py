@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -85,3 +86,34 @@ def test_selecting_one_answer_does_not_enumerate_the_others(select: str) -> None
     elements = ", ".join(f"A{n} v{n}" for n in range(8))
     query = f"PATTERN SEQ({elements}) WHERE v0.source = v7.source WITHIN 1 hour SELECT {select}"
     assert len(cep_core.mine(table, {"q": query})) == 20
+
+
+def test_windows_of_a_family_consume_alone_and_together() -> None:
+    """Lists of different sizes, bins that fill, empty and are consumed, over many partitions."""
+    random = np.random.default_rng(5)
+    count = 3000
+    events = pa.table(
+        {
+            "event_id": [f"e{n:05d}" for n in range(count)],
+            "source": [f"s{n}" for n in random.integers(0, 3, count)],
+            "event_class": [f"T{n}" for n in random.choice(5, count, p=[0.3, 0.25, 0.2, 0.15, 0.1])],
+            "ts": random.permutation(count) // 2 * 1_000_000,
+            "x": [None if n == 3 else int(n) for n in random.integers(0, 4, count)],
+            "y": random.integers(0, 50, count),
+        }
+    )
+    queries = {}
+    for select in ("all", "recent", "earliest", "merged"):
+        for consume in ("none", "used", "older"):
+            for number, (a, b, c) in enumerate([(0, 1, 2), (1, 0, 3), (2, 1, 0), (4, 0, 1)]):
+                queries[f"{select}_{consume}_{number}"] = (
+                    f"PATTERN SEQ(T{a}[2] a, T{b} b, T{c} c) WHERE a.x = b.x AND b.y < c.y AND [source] "
+                    f"WITHIN {50 + number} s SELECT {select} CONSUME {consume}"
+                )
+    together = cep_core.mine(events, queries)
+    alone = pa.concat_tables(cep_core.mine(events, {name: text}) for name, text in queries.items())
+    assert together.equals(alone)
+    without_index = {name: text.replace("a.x = b.x", "a.x + 0 = b.x") for name, text in queries.items()}
+    assert together.equals(cep_core.mine(events, without_index))
+    found = set(together["query_id"].to_pylist())
+    assert len(found) == len(queries)

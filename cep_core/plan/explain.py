@@ -1,8 +1,8 @@
 """How a query set will be evaluated, as text.
 
-Enters: query texts, and events per class where they are known. Leaves: the shared network: the stores, the candidates
-with who shares them, the neighbours that are probed once for many queries, and for every query of the general matcher
-the order of its evaluation and why.
+Enters: query texts, and events per class where they are known. Leaves: the shared network: the families of queries
+that are alike, the stores, the candidates with who shares them, the neighbours that are probed once for many queries,
+and for every query of the general matcher the order of its evaluation and why.
 Always holds: the same text for the same queries and counts, on every machine.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from cep_core.language import CheckedQuery, check
 from cep_core.language.algebra import Atom, Attribute, Compare, Condition, Element, Group, TimerAfter
+from cep_core.language.alike import Families
 from cep_core.language.format import format_condition
 from cep_core.language.variables import is_plain, variables
 from cep_core.plan.branches import Branch, branches
@@ -31,7 +32,7 @@ def explain(queries: Mapping[str, str], stats: Mapping[str, int] | None = None) 
         for name, query in checked.items()
         if not query.refers_to and name not in referred and (found := simple_query(query))
     }
-    lines = [*_stores(checked), *_candidates(checked, stats or {})]
+    lines = [*_families(queries, checked), *_stores(checked), *_candidates(checked, stats or {})]
     by_kind: dict[tuple[Any, ...], list[str]] = {}
     for name, found in simple.items():
         query = checked[name]
@@ -42,6 +43,19 @@ def explain(queries: Mapping[str, str], stats: Mapping[str, int] | None = None) 
     for name in sorted(set(checked) - set(simple)):
         lines += _matched(checked[name], name in referred, stats or {})
     return "\n".join(lines) + "\n"
+
+
+def _families(queries: Mapping[str, str], checked: Mapping[str, CheckedQuery]) -> list[str]:
+    """Queries that differ only in their classes and WITHIN are checked once, and a search makes their tables once."""
+    known = Families(None, queries)
+    members: dict[str, list[str]] = {}
+    for name in sorted(checked):
+        like = known.like(queries[name])
+        if like is None:
+            known.add(queries[name], checked[name].query)
+        members.setdefault(name if like is None else like.first, []).append(name)
+    shown = [f"  {_some(names)}" for names in members.values() if len(names) > 1]
+    return ["families, alike but for their classes and WITHIN:", *shown] if shown else []
 
 
 def _stores(checked: Mapping[str, CheckedQuery]) -> list[str]:

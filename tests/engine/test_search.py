@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -86,6 +88,14 @@ def test_selecting_one_answer_does_not_enumerate_the_others(select: str) -> None
     elements = ", ".join(f"A{n} v{n}" for n in range(8))
     query = f"PATTERN SEQ({elements}) WHERE v0.source = v7.source WITHIN 1 hour SELECT {select}"
     assert len(cep_core.mine(table, {"q": query})) == 20
+
+
+def test_a_reader_of_chunks_keeps_its_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cep_core.run.ANSWERS_PER_CHUNK", 500)
+    seen = [gc.isenabled() for _ in cep_core.mine_chunks(_dense(60), {"q": "PATTERN A[3] a WITHIN 20 s"})]
+    assert len(seen) > 1
+    assert all(seen)
+    assert gc.isenabled()
 
 
 def test_windows_of_a_family_consume_alone_and_together() -> None:

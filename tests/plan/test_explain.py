@@ -21,6 +21,8 @@ QUERIES = {
     "either": "PATTERN OR(A a, C c) WHERE [source]",
     "join": "PATTERN SEQ(A a, B b, C c) WHERE a.id = b.id AND b.x > 3 AND a.y < c.y WITHIN 1 hour "
     "SELECT recent CONSUME used",
+    "join2": "PATTERN SEQ(D a, B b, A c) WHERE a.id = b.id AND b.x > 3 AND a.y < c.y WITHIN 3 hour "
+    "SELECT recent CONSUME used",
     "sums": "PATTERN SEQ(A a, B+ b, C c) WHERE sum(b.x) > 10 WITHIN 1 hour",
     "ways": "PATTERN SEQ(OR(A a, B b), C c) WHERE c.x = 1 OR c.y = 2 WITHIN 1 hour SELECT earliest",
     "timed": "PATTERN SEQ(AFTER(A a, 2 min) t, B[2] b) WITHIN 1 hour",

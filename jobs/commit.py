@@ -49,9 +49,12 @@ class Snapshot:
         jvm: Any = self.spark._jvm
         none = jvm.scala.Option.empty()
         old = self._files_between(*days)
-        touched, rest = self._replaced(replaced, [_base_name(file) for file in old])
+        touched, rest = self._replaced(replaced, days) if old else (set(), [])
         now = int(time.time() * 1000)
         actions = [file.removeWithTimestamp(now, True) for file in old if _base_name(file) in touched]
+        if len(actions) != len(touched):  # rows would stand twice
+            raise TableError(f"{tables.table_name(self.settings, _NAME)} has files that its log calls otherwise "
+                             f"than they are called; rewrite the table (OPTIMIZE), then publish again")  # fmt: skip
         from_json = getattr(jvm.org.apache.spark.sql.delta.actions, "Action$").__getattr__("MODULE$").fromJson
         actions += [from_json(_added(file, now)) for file in (*files, *rest)]
         transaction = self._log.startTransaction(none, jvm.scala.Some(self._seen))
@@ -97,12 +100,11 @@ class Snapshot:
         day = f"partitionValues['{COMPOSITE_EVENTS.partition_by[0]}']"
         return list(self._seen.allFiles().filter(f"{day} >= '{first}' AND {day} <= '{last}'").collectAsList())
 
-    def _replaced(self, replaced: str, names: list[str]) -> tuple[set[str], list[MatchFile]]:
-        """Of these files those with a row that is replaced, and files with their other rows."""
-        if not names:
-            return set(), []
-        name = F.col("_metadata.file_name")
-        rows = tables.read(self.spark, self.settings, _NAME, self.version).withColumn("_file", name)
+    def _replaced(self, replaced: str, days: tuple[str, str]) -> tuple[set[str], list[MatchFile]]:
+        """The names of the files with a row that is replaced, and new files with their other rows."""
+        rows = tables.read(self.spark, self.settings, _NAME, self.version)
+        rows = rows.where(F.col(COMPOSITE_EVENTS.partition_by[0]).between(*days))  # other days are not even opened
+        rows = rows.withColumn("_file", F.col("_metadata.file_name"))
         found = rows.where(replaced).select("_file").distinct().collect()
         touched = {row["_file"] for row in found}
         if not touched:

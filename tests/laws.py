@@ -1,4 +1,4 @@
-"""Laws that hold between runs of the engine: sharing, input order, cuts and buckets must be invisible in the matches.
+"""Laws that hold between runs of the engine: sharing, input order, cuts, buckets, slices and chunks must be invisible.
 
 Enters: a random case. Leaves: two lists of matches that must be equal, the first by the plain way, the second by
 another; `REFUSED` in a list's place where a RETURN field did not fit 64 bits.
@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import cep_core
 from cep_core.engine.identity import match_id
+from cep_core.engine.walk import walk
 from cep_core.errors import EvaluationError
-from cep_core.language import parse
+from cep_core.language import check, parse
+from jobs.reach import closure, consumes, lookback_us
 from tests import naive
 from tests.harness import Row, engine_rows, naive_rows, run_engine, table_of
 from tests.naive_answers import split_where
@@ -163,6 +167,52 @@ def any_buckets(case: RandomCase) -> tuple[Any, Any]:
     return whole, or_refused(buckets)
 
 
+def any_slices(case: RandomCase) -> tuple[Any, Any]:
+    """For any cut into time slices, each with only the events that its queries can look at, the union of the slices is
+    the run over the whole range; queries whose matches depend on earlier ones are left out."""
+    checked = check(case.queries, case.schema, to_mine=True)  # type: ignore[arg-type]
+    free = {name: text for name, text in case.queries.items() if not consumes(name, checked)}
+
+    def slices() -> list[Row]:
+        rows: list[Row] = []
+        for name in free:
+            queries = {other: case.queries[other] for other in closure([name], checked)}
+            back = lookback_us(name, checked)
+            for start, end in _cuts(case):
+                events = [
+                    event
+                    for event in case.events
+                    if (start is None or event["end_ts"] >= start - back) and (end is None or event["end_ts"] < end)
+                ]
+                found = run_engine(events, queries, start, end, case.schema)
+                rows += [row for row in found if row.query_id == name]
+        return sorted(rows, key=repr)
+
+    whole = _rows(plain(case, ranged=False))
+    if whole == REFUSED or len(free) < len(case.queries):  # another query may be the one that is refused
+        whole = or_refused(lambda: run_engine(case.events, free, None, None, case.schema)) if free else []
+    return whole, or_refused(slices)
+
+
+def any_chunks(case: RandomCase) -> tuple[Any, Any]:
+    """Answers that leave in chunks of a few are those that leave all at once."""
+    declared = {name: list(attributes) for name, attributes in case.schema.items()}
+    table = table_of(case.events, case.schema)
+
+    def chunks() -> list[Row]:
+        with (
+            patch("cep_core.run.ANSWERS_PER_CHUNK", 1),
+            patch("cep_core.engine.evaluate.ROOM", 2),
+            patch("cep_core.engine.matcher.ROOM", 2),
+            patch("cep_core.engine.matcher.MOST_ROOM", 2),
+            patch("cep_core.engine.shared.walk", partial(walk, chunk=2)),
+        ):
+            parts = list(cep_core.mine_chunks(table, dict(case.queries), case.start, case.end, schema=declared))
+        return sorted((row for part in parts for row in engine_rows(part)), key=repr)
+
+    return _rows(plain(case)), or_refused(chunks)
+
+
 def _cuts(case: RandomCase) -> list[tuple[int | None, int | None]]:
     rng = Random(case.seed + 1)
     first = min((event["start_ts"] for event in case.events), default=0)
@@ -191,4 +241,6 @@ LAWS: dict[str, Callable[[RandomCase], tuple[Any, Any]]] = {
     "cuts": any_cut,
     "naive_cuts": naive_cuts,
     "buckets": any_buckets,
+    "slices": any_slices,
+    "chunks": any_chunks,
 }

@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 
 from cep_core.language import algebra as q
 from tests.naive_conditions import Event, Scope, attribute_of, holds, push_down
 from tests.naive_values import moment_text
 
 TIMER_ATTRIBUTES = frozenset({"event_id", "start_ts", "end_ts", "ts"})
+
+
+MOST_TRIED = 200_000  # ways to bind one part; more would take minutes and gigabytes
+
+
+class TooManyBindings(Exception):
+    """Trying every way to bind a pattern would not end: nothing is said about such a case."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,7 @@ def instances_of(pattern: q.Pattern, query: q.Query, within: int | None, meets: 
             return [Instance({pattern.position: (event,)}, (event,)) for event in meets.of(pattern)]
         case q.Element(quantity=q.Window() as window):
             # > A[k] a: k different events of A, any k of them, however they overlap; a[1] ... a[k] in event order
+            _refuse_many(comb(len(meets.of(pattern)), window.size))
             chosen = [c for c in combinations(meets.of(pattern), window.size) if fits(list(c), within)]
             return [Instance({pattern.position: c}, c) for c in chosen if _times(window, c)]
         case q.TimerAt(moment):
@@ -162,6 +171,11 @@ def instances_of(pattern: q.Pattern, query: q.Query, within: int | None, meets: 
         case q.Seq() | q.And():
             return _joined(pattern, query, _least(within, pattern.within_us), meets)
     raise AssertionError(pattern)
+
+
+def _refuse_many(ways: int) -> None:
+    if ways > MOST_TRIED:
+        raise TooManyBindings(f"{ways} ways to bind a part")
 
 
 def _times(window: q.Window, events: tuple[Event, ...]) -> bool:
@@ -195,6 +209,7 @@ def _joined(pattern: q.Seq | q.And, query: q.Query, within: int | None, meets: F
     found: list[tuple[Instance, ...]] = [()]
     for part in positive:
         instances = instances_of(part, query, within, meets)
+        _refuse_many(len(found) * len(instances))
         found = [
             (*before, instance)
             for before in found

@@ -63,18 +63,18 @@ def main() -> int:
         if done == options.cases or failures == options.failures or time.monotonic() - began > options.seconds:
             break
         last = case.seed
-        tried = _all_tried(options.laws.split(","), case)
-        if not tried:
+        results = _by_law(options.laws.split(","), case)
+        if not results:
             endless += 1
             continue
         done += 1
         queries += len(case.queries)
         seen.update(case.features)
-        first = next(iter(tried.values()))[0]
+        first = next(iter(results.values()))[0]
         if first and first != REFUSED:
             matching += 1
             meeting.update(case.features)
-        for name, (expected, problem) in tried.items():
+        for name, (expected, problem) in results.items():
             if problem is not None:
                 failures += 1
                 smallest = shrunk(ALL_LAWS[name], case)
@@ -103,17 +103,17 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def _all_tried(laws: list[str], case: RandomCase) -> dict[str, tuple[Any, tuple[Any, Any] | None]]:
+def _by_law(laws: list[str], case: RandomCase) -> dict[str, tuple[Any, tuple[Any, Any] | None]]:
     """What each law gives; nothing where one of them would not end."""
-    tried = {}
+    found = {}
     for name in laws:
-        tried[name] = _tried(ALL_LAWS[name], case)
-        if tried[name][0] == ENDLESS:
+        found[name] = tried(ALL_LAWS[name], case)
+        if found[name][0] == ENDLESS:
             return {}
-    return tried
+    return found
 
 
-def _tried(law: Law, case: RandomCase) -> tuple[Any, tuple[Any, Any] | None]:
+def tried(law: Law, case: RandomCase) -> tuple[Any, tuple[Any, Any] | None]:
     """The expected result, and the pair that differs, if one does."""
     try:
         expected, found = law(case)
@@ -133,7 +133,7 @@ def shrunk(law: Law, case: RandomCase) -> RandomCase:
     """A case that fails in the same way with fewer queries, events and clauses."""
 
     def fails(other: RandomCase) -> bool:
-        return _tried(law, other)[1] is not None
+        return tried(law, other)[1] is not None
 
     for name in case.queries:
         smaller = case.only(name)
@@ -207,7 +207,7 @@ def _simpler(query: q.Query) -> Iterator[q.Query]:
 
 
 def _report(name: str, case: RandomCase) -> str:
-    _, problem = _tried(ALL_LAWS[name], case)
+    _, problem = tried(ALL_LAWS[name], case)
     expected, found = problem or ((), ())
     lines = [f"## law {name}, seed {case.seed}, range [{case.start}, {case.end})"]
     lines += [f"{id_}: {text}" for id_, text in case.queries.items()]

@@ -20,7 +20,7 @@ from tests.naive_values import moment_text
 TIMER_ATTRIBUTES = frozenset({"event_id", "start_ts", "end_ts", "ts"})
 
 
-MOST_TRIED = 200_000  # ways to bind one part; more would take minutes and gigabytes
+MOST_TRIED = 1_000_000  # ways to bind one part; more would take minutes and gigabytes
 
 
 class TooManyBindings(Exception):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,12 @@ PROJECT = Path(__file__).resolve().parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_first_query_prints_what_the_readme_shows() -> None:
+def test_the_first_query_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = re.search(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
     assert found is not None
-    ran = subprocess.run([sys.executable, "-c", found[1]], capture_output=True, text=True, cwd=PROJECT)
-    assert (ran.returncode, ran.stdout) == (0, found[2]), ran.stderr
+    (tmp_path / "first.py").write_text(found[1], encoding="utf-8")
+    runpy.run_path(str(tmp_path / "first.py"))
+    assert capsys.readouterr().out == found[2]
 
 
 def test_the_declaration_is_one(tmp_path: Path) -> None:

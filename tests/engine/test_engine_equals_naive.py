@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import ALL_LAWS, equals_naive, shrunk
+from tests.fuzz import ALL_LAWS, ENDLESS, equals_naive, shrunk, tried
+from tests.harness import run_naive
 from tests.pinned import pinned
 from tests.random_cases import RandomCase, random_case
 
@@ -23,22 +23,24 @@ SEEDS = st.integers(min_value=0, max_value=2**40)
 
 def _differs(law: str, case: RandomCase) -> str:
     """Empty if the law holds; else the smallest case that breaks it, and both results."""
-    expected, found = ALL_LAWS[law](case)
-    if expected == found:
+    expected, problem = tried(ALL_LAWS[law], case)
+    if expected == ENDLESS:
+        reject()
+    if problem is None:
         return ""
     small = shrunk(ALL_LAWS[law], case)
-    both: tuple[Any, Any] = ALL_LAWS[law](small)
+    both = tried(ALL_LAWS[law], small)[1] or ("", "")
     return f"seed {case.seed}\n{small.queries}\n{small.events}\nexpected {both[0]}\nfound    {both[1]}"
 
 
 @pytest.mark.parametrize("law", [name for name in ALL_LAWS if name != "naive"])
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=SEEDS)
 def test_law(law: str, seed: int) -> None:
     assert not (problem := _differs(law, random_case(seed))), problem
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=SEEDS)
 def test_engine_equals_naive(seed: int) -> None:
     assert not (problem := _differs("naive", random_case(seed))), problem
@@ -52,8 +54,9 @@ def test_pinned_case(case: RandomCase) -> None:
 
 def test_random_cases_match_something() -> None:
     """The harness is worth its time only if its queries find something: nearly half of them do, at the least."""
-    cases = [random_case(seed) for seed in range(100)]
-    assert sum(bool(equals_naive(case)[0]) for case in cases) >= 45
+    cases = [random_case(seed) for seed in range(60)]
+    found = [run_naive(case.events, case.queries, case.start, case.end, case.schema) for case in cases]
+    assert sum(map(bool, found)) >= 27
 
 
 PATTERNS = "seq and or nested nested_within window times group negation any filter timerat timerevery timerafter"
@@ -73,8 +76,8 @@ def test_random_cases_have_every_feature() -> None:
     """A remainder over two events once stood in so few cases that a wrong one was not noticed."""
     wanted = [*f"{PATTERNS} {EDGES} {OUTERMOST} {CONDITIONS} {CASES} {NUMBERS}".split(), *CHOICES]
     wanted += [f"call_{name}" for name in CALLS.split()]
-    seen = Counter(feature for seed in range(1000) for feature in random_case(seed).features)
-    assert {name: seen[name] for name in wanted if seen[name] < 10} == {}
+    seen = Counter(feature for seed in range(500) for feature in random_case(seed).features)
+    assert {name: seen[name] for name in wanted if seen[name] < 5} == {}
 
 
 def test_a_corrupted_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

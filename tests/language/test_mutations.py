@@ -113,10 +113,10 @@ def judged(text: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_a_mutated_query_is_an_answer_or_a_query_error(seed: int) -> None:
     rng = Random(seed)
-    for _ in range(60):
+    for _ in range(50):
         text = rng.choice(TEXTS)
         for _ in range(rng.choice((1, 1, 2, 4))):
             text = rng.choice(MUTATIONS)(rng, text) or "PATTERN"

@@ -1,13 +1,12 @@
 """Events and expected matches as short texts, and one way to run the naive meaning and the engine on them.
 
 Enters: events such as `A1 B2-5 C7{x=1,s=foo}@s2`, query texts. Leaves: `Row`s, equal in both evaluators, or as short
-texts.
-Always holds: one notation for all cases of the suite:
+texts. Always holds: one notation for all cases of the suite:
 - an event is CLASS TIME, with optional parts in this order: `-END` for an interval, `~name` to tell apart events that
-are else
-  written alike, `#tie`, `@source` (default s1), `{attribute=value,...}`. Its id is what stands before `#`, `@` and `{`.
-- a match is `a=A1 b=B2,B3` (`p=pair(A1,B2)` where a member is a match of the query pair), then if wanted `@
-DETECTION`, `[START..END]` and `-> name=value ...`.
+  are else written alike, `#tie`, `@source` (default s1), `{attribute=value,...}`. Its id is what stands before `#`, `@`
+  and `{`.
+- a match is `a=A1 b=B2,B3` (`p=pair(A1,B2)` where a member is a match of the query pair), then if wanted
+  `@ DETECTION`, `[START..END]` and `-> name=value ...`.
 """
 
 from __future__ import annotations
@@ -131,9 +130,7 @@ def naive_us(moment: Any) -> int:
 
 
 def table_of(events: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None) -> pa.Table:
-    """The events as `cep_core.mine` takes them: one column per attribute; types from the schema, or else from the
-    values.
-    """
+    """The events as `cep_core.mine` takes them: a column an attribute, typed by the schema, or else by the values."""
     kinds: dict[str, pa.DataType] = {}
     for declared in (schema or {}).values():
         if isinstance(declared, dict):

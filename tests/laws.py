@@ -113,9 +113,7 @@ def any_row_order(case: RandomCase) -> tuple[Any, Any]:
 
 
 def any_cut(case: RandomCase) -> tuple[Any, Any]:
-    """For any cut of a range into runs, with the state carried, the union of the runs is the run over the whole
-    range.
-    """
+    """For any cut of a range into runs, the state carried, the union of the runs is the run over the whole range."""
     declared = {name: list(attributes) for name, attributes in case.schema.items()}
     table = table_of(case.events, case.schema)
 

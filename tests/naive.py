@@ -1,14 +1,11 @@
 """The naive meaning of a query: a brute-force reading of the language contract, sentence by sentence.
 
 Enters: events as dicts (`event_id, source, event_class, start_ts, end_ts`, optional `tie`, `attributes`), queries as
-text or
-as values of the algebra, a range of detection times and the state of the run before. Leaves: every match, as `Match`.
-Always holds: clear over fast, and no code of cep_core.engine, cep_core.plan or the checker. The lines marked `>` are
-the
-contract's own sentences; the code under them does what they say and nothing else. Patterns are in naive_patterns.py,
-answers in naive_answers.py, conditions in naive_conditions.py, values in naive_values.py; here are runs, partitions,
-SELECT
-and CONSUME.
+text or as values of the algebra, a range of detection times and the state of the run before. Leaves: every match, as
+`Match`. Always holds: clear over fast, and no code of cep_core.engine, cep_core.plan or the checker. The lines marked
+`>` are the contract's own sentences; the code under them does what they say and nothing else. Patterns are in
+naive_patterns.py, answers in naive_answers.py, conditions in naive_conditions.py, values in naive_values.py; here are
+runs, partitions, SELECT and CONSUME.
 """
 
 from __future__ import annotations
@@ -33,9 +30,7 @@ BUILTIN = frozenset({"event_id", "event_class", "start_ts", "end_ts", "ts"})
 
 @dataclass(frozen=True)
 class Match:
-    """One match; `elements` are the bound elements in pattern order with their events' ids; `fields` is RETURN as
-    text.
-    """
+    """One match: `elements` are the bound elements in pattern order with their events' ids, `fields` RETURN as text."""
 
     query_id: str
     elements: Elements
@@ -47,9 +42,7 @@ class Match:
 
 @dataclass
 class State:
-    """What CONSUME queries carry from run to run: per query and partition, and their matches (for referring
-    queries).
-    """
+    """What CONSUME queries carry from run to run: per query and partition; and their matches, for referring queries."""
 
     used: dict[tuple[str, Any], frozenset[str]] = field(default_factory=dict)
     older: dict[tuple[str, Any], tuple[Any, ...]] = field(default_factory=dict)
@@ -128,9 +121,7 @@ def _primitives(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | N
 
 
 def _types(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> dict[tuple[str, str], str]:
-    """(class, attribute) -> 'float' where it is; from the schema, or else from the values (one column per
-    attribute).
-    """
+    """(class, attribute) -> 'float' where it is; from the schema, or else from the values: one column an attribute."""
     floats = {k for row in rows for k, v in row.get("attributes", {}).items() if isinstance(v, float)}
     found = {(row["event_class"], name): "float" for row in rows for name in floats}
     for name, declared in (schema or {}).items():
@@ -266,8 +257,7 @@ def _selected(query: q.Query, answers: list[Answer]) -> list[Answer]:
     # > `recent` keeps the one whose members, listed from the last bound element of the pattern back to the first, are
     # > greatest in event order at the first difference; `earliest` the one whose members, listed from the first bound
     # > element on, are smallest (a list that is the start of the other counts as smaller)
-    # Answers that are equal in all this bind the same events through different alternatives of an OR: the earlier
-    # stays.
+    # Answers that are equal in all this bind the same events through different choices of an OR: the earlier stays.
     answers = sorted(answers, key=lambda answer: sorted(answer.bound))
     if query.select == "recent":
         return [max(answers, key=lambda answer: (_listed(answer, True), _grouped(answer, True)))]
@@ -288,8 +278,7 @@ def _grouped(answer: Answer, backwards: bool) -> list[tuple[int, list[tuple[Any,
 
 def _merged(answers: list[Answer]) -> Answer:
     # > `merged` makes one match that binds each element to all the events that it has in them (an event may then stand
-    # > in
-    # > several elements; times are the extremes)
+    # > in several elements; times are the extremes)
     bound: dict[int, tuple[Event, ...]] = {}
     for place in sorted({place for answer in answers for place in answer.bound}):
         events = {event.order: event for answer in answers for event in answer.bound.get(place, ())}
@@ -307,8 +296,7 @@ def _detection(query: q.Query, answers: list[Answer]) -> int:
     moment = max(member.end for member in members)
     if is_postponed(query):
         # > Postponed means detection_ts = start_ts + WITHIN (start_ts of the rest, for a trailing group) under SELECT
-        # > all,
-        # > and end_ts + WITHIN under any other SELECT.
+        # > all, and end_ts + WITHIN under any other SELECT.
         assert query.within_us is not None
         rest = [e for answer in answers for p in answer.bound if p not in answer.groups for e in answer.bound[p]]
         first = min(member.start for member in (rest if _trailing_group(query) else members))

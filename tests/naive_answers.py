@@ -1,10 +1,8 @@
 """The answers of one query over one partition: its instances, with their groups, where negations and conditions hold.
 
 Enters: a query, its WHERE split by `split_where`, and the events of one partition in event order. Leaves: `Answer`s,
-each once.
-Always holds: positive elements that are no groups are bound first; groups follow from them, and negations from both,
-each
-under one disjunct of WHERE at a time.
+each once. Always holds: positive elements that are no groups are bound first; groups follow from them, and negations
+from both, each under one disjunct of WHERE at a time.
 """
 
 from __future__ import annotations
@@ -134,9 +132,8 @@ def _group(
     meets: Filters,
 ) -> tuple[Event, ...]:
     # > Groups are maximal: ALL events of the class between the neighbours (p ≺ b ≺ n) that meet the conditions that
-    # > name the
-    # > group's variable bare
-    # > Negations are skipped when finding a group's neighbours, and when deciding which groups lead or trail
+    # > name the group's variable bare Negations are skipped when finding a group's neighbours, and when deciding which
+    # > groups lead or trail
     left = next((p for p in row[:place][::-1] if isinstance(p, Instance)), None)
     right = next((p for p in row[place + 1 :] if isinstance(p, Instance)), None)
     found = meets.of(part)
@@ -164,8 +161,7 @@ def _between(
     row: tuple[q.Element | Instance, ...], place: int, part: q.Element, answer: Answer, query: q.Query, meets: Filters
 ) -> list[Event]:
     # > SEQ(.., p, !B b, n, ..): there is no b with p ≺ b ≺ n, where p and n are the whole instances of the nearest
-    # > bound
-    # > elements.
+    # > bound elements.
     start, end, within = _times_of(answer.members, query)
     p = next((stands for other in row[:place][::-1] if (stands := _stands(other, answer))), ())
     n = next((stands for other in row[place + 1 :] if (stands := _stands(other, answer))), ())

@@ -35,8 +35,7 @@ class Event:
     @cached_property
     def order(self) -> tuple[Any, ...]:
         # > Event order is by (end_ts, start_ts, tie, event_id). A timer comes after every event of the same times,
-        # > timers
-        # > of the same moment in the order of their elements.  [tie:] missing sorts lowest
+        # > timers of the same moment in the order of their elements.  [tie:] missing sorts lowest
         if self.timer is not None:
             return (self.end, self.start, 1, self.timer)
         return (self.end, self.start, 0, *((0, 0) if self.tie is None else (1, self.tie)), self.id)
@@ -51,10 +50,8 @@ class Scope:
     """What the variables are bound to.
 
     events: all events of a variable; one: the event that the bare variable stands for; several: the windows, which
-    stand
-    for each of their events; numbers: the FORALL names; types: (variable, attribute) -> type; in RETURN what is absent
-    is
-    NULL. An element's own filter names its event by the empty variable.
+    stand for each of their events; numbers: the FORALL names; types: (variable, attribute) -> type; in RETURN what is
+    absent is NULL. An element's own filter names its event by the empty variable.
     """
 
     events: dict[str, tuple[Event, ...]]
@@ -184,8 +181,7 @@ def _forall(condition: q.Forall, scope: Scope) -> bool:
 
 def _atom(atom: q.Condition, scope: Scope) -> bool:
     # > one that names an attribute that the bound event's class does not declare (possible under ANY), a variable that
-    # > is
-    # > not bound (OR), or an index out of range, is true.
+    # > is not bound (OR), or an index out of range, is true.
     try:
         return _compared(atom, lambda expression: value(expression, scope))
     except True_:

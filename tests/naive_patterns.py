@@ -2,8 +2,7 @@
 
 Enters: a pattern and the events of one partition in event order. Leaves: `Instance`s.
 Always holds: an instance binds the positive elements that are no groups; it keeps where the groups and negations stand
-between
-them, for naive_answers.py.
+between them, for naive_answers.py.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Instance:
     """A part's elements, without groups.
 
     stands: the members that have to precede and to follow where the part is in a SEQ; rows: each SEQ in it, with its
-    positive
-    parts replaced by their instances; negations: the negated elements of each AND in it.
+    positive parts replaced by their instances; negations: the negated elements of each AND in it.
     """
 
     bound: dict[int, tuple[Event, ...]]
@@ -104,8 +102,7 @@ class Filters:
 
 def precedes(x: Event, y: Event, ties: q.Ties) -> bool:
     # > Precedes, written x ≺ y below: x.end_ts < y.start_ts. Under TIES ordered it is instead x.end_ts <= y.start_ts
-    # > and x
-    # > before y in event order
+    # > and x before y in event order
     if ties == "ordered":
         return x.end <= y.start and x.order < y.order
     return x.end < y.start
@@ -196,8 +193,7 @@ def _timer(position: int, moment: int) -> Instance:
 
 def _after(instance: Instance, position: int, delay: int) -> Instance:
     # > AFTER(p, 2 days) t: for each instance of p, a timer that long after its end; its members are p's and the timer;
-    # > as a
-    # > part of a SEQ it precedes and follows as a point at the timer's time; every span counts all its members
+    # > as a part of a SEQ it precedes and follows as a point at the timer's time; every span counts all its members
     timer = _timer(position, max(event.end for event in instance.members) + delay)
     return Instance(instance.bound | timer.bound, timer.stands, instance.rows, instance.negations)
 

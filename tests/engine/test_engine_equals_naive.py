@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
@@ -18,6 +20,7 @@ from tests.random_cases import RandomCase, random_case
 
 pytestmark = pytest.mark.core
 
+TESTS = Path(__file__).resolve().parents[1]
 SEEDS = st.integers(min_value=0, max_value=2**40)
 
 
@@ -78,6 +81,20 @@ def test_random_cases_have_every_feature() -> None:
     wanted += [f"call_{name}" for name in CALLS.split()]
     seen = Counter(feature for seed in range(500) for feature in random_case(seed).features)
     assert {name: seen[name] for name in wanted if seen[name] < 5} == {}
+
+
+def test_the_naive_meaning_shares_the_parser_with_the_engine_and_nothing_else() -> None:
+    """What both used could be wrong in both."""
+    shared = {"cep_core.errors", "cep_core.language"}  # of the language only the parser and the nodes it gives
+    names = set()
+    for path in TESTS.glob("naive*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not any(name.name.startswith("cep_core") for name in node.names), path
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("cep_core"):
+                assert node.module in shared, path
+                names |= {name.name for name in node.names}
+    assert names == {"EventError", "QueryError", "algebra", "parse"}
 
 
 def test_a_corrupted_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 KindOf = Callable[[Expression], Type]
+_ALL_WHOLE = 2**53  # below it every whole number is a float of its own
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -120,18 +121,23 @@ def _bounds(atom: object) -> list[tuple[Expression, Compare]]:
 
 
 def _key(constant: Expression, kind: Type) -> Any:
-    """A constant as the attribute's type compares it: a moment as a moment, however it is written. None where that is
-    not known (a text that may be a moment, beside an attribute of unknown type), or where it is NULL."""
+    """A constant as the attribute's type compares it: a moment as a moment, however it is written; beside a float as a
+    float. None where that is not known (a text that may be a moment, beside an attribute of unknown type), where it is
+    NULL, or where a large number is rounded by the comparison."""
     value = constant.value if isinstance(constant, Constant) else None
-    if not isinstance(value, str) or kind == "string":
+    if isinstance(value, str) and kind != "string":
+        moment = moment_us(value)
+        return moment if kind == "timestamp" else None if moment is not None else value
+    if not isinstance(value, int | float) or abs(value) < _ALL_WHOLE or (kind == "int" and isinstance(value, int)):
         return value
-    moment = moment_us(value)
-    return moment if kind == "timestamp" else None if moment is not None else value
+    return float(value) if kind == "float" else None
 
 
 def _holds(sign: str, left: object, right: object) -> bool:
     """The comparison of two constants; values of different types prove nothing, so they count as holding."""
-    numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if not numbers and type(left) is not type(right):
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        if isinstance(left, float) or isinstance(right, float):
+            left, right = float(left), float(right)
+    elif type(left) is not type(right):
         return sign not in ("<", ">")
     return bool(_OPERATORS[sign](left, right))

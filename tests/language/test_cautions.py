@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from cep_core.language import check
+from tests.harness import run_naive
 from tests.language.shop import SHOP, checked
 
 DAY_US = 86_400_000_000
@@ -76,6 +79,45 @@ def test_an_always_false_condition(condition: str, why: str) -> None:
 )
 def test_nothing_is_warned_of_that_can_hold(condition: str) -> None:
     assert checked(KEYED.format(condition)).warnings == ()
+
+
+WHOLES = (-1, 0, 1, 2, 3, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1)
+FRACTIONS = (-0.5, 0.0, 1.0, 1.5, 2.0, 3.0, 2.0**53, 2.0**53 + 2, 2.0**63)
+SIGNS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+def _term(rng: Random) -> str:
+    name = rng.choice(("a.x", "a.x", "a.y", str(rng.choice(WHOLES))))
+    low, high = (rng.choice((*WHOLES, *FRACTIONS)) for _ in range(2))
+    if rng.random() < 0.2:
+        return f"{name} BETWEEN {low!r} AND {high!r}"
+    return f"{name} {rng.choice(SIGNS)} {low!r}" if rng.random() < 0.8 else f"{low!r} {rng.choice(SIGNS)} {name}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_called_always_false_matches_nothing(seed: int) -> None:
+    """Over every value that stands in a condition, and those around it; some of the conditions must be called so."""
+    rng = Random(seed)
+    values = [(x, y) for x in WHOLES for y in FRACTIONS]
+    events = [
+        {
+            "event_id": f"{i}",
+            "source": "s",
+            "event_class": "A",
+            "start_ts": i,
+            "end_ts": i,
+            "attributes": {"x": x, "y": y},
+        }
+        for i, (x, y) in enumerate(values)
+    ]
+    schema = {"A": {"x": "int", "y": "float"}}
+    called = 0
+    for _ in range(60):
+        text = "PATTERN A a WHERE " + " AND ".join(_term(rng) for _ in range(rng.choice((1, 2, 2, 3))))
+        if check({"q": text}, schema)["q"].warnings:  # type: ignore[dict-item]
+            called += 1
+            assert run_naive(events, {"q": text}, schema=schema) == [], text
+    assert called >= 5
 
 
 def test_one_alternative_that_is_always_false() -> None:

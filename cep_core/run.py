@@ -23,9 +23,10 @@ import pyarrow.compute as pc
 
 from cep_core.engine.conditions import EventColumns
 from cep_core.engine.evaluate import DETECTION, Evaluation, Found, Range, elements
+from cep_core.engine.fields import read_from, with_matches
 from cep_core.engine.load import RESERVED, Events, load
 from cep_core.engine.output import SCHEMA, SCHEMA_WITH_SOURCE, Answers, matches_table
-from cep_core.engine.refer import event_columns, matches_as_events, with_matches
+from cep_core.engine.refer import event_columns, matches_as_events
 from cep_core.engine.returns import field_texts
 from cep_core.engine.select import Consumed
 from cep_core.engine.shared import walked
@@ -169,12 +170,13 @@ class _Run:
         self.order = list(queries.queries if isinstance(queries, Prepared) else queries)
         self.number = {name: number for number, name in enumerate(self.order)}
         self.declares = dict(self.prepared.declares or {})
-        self.checked = self.prepared.queries
+        self.checked = dict(self.prepared.queries)
         self.sourced = np.array(["source" in self.checked[n].key for n in self.order], bool) if sources else None
         self.names = [[e.name for e in elements(self.checked[name].query.pattern)] for name in self.order]
         most = limit if isinstance(limit, Mapping) else dict.fromkeys(self.order, limit)
         self.limit = {name: most.get(name, ANSWERS_PER_PARTITION) for name in self.order}
         self.referred = {name for query in self.checked.values() for name in query.refers_to}
+        self.places: dict[str, dict[str, str]] = {}
         self.consumed: dict[str, dict[str, Consumed]] = {}
         self.carried: dict[str, list[dict[str, Any]]] = {}
         if state is not None and len(state):
@@ -191,10 +193,17 @@ class _Run:
 
     def parts(self) -> Iterator[_Part]:
         for number, level in enumerate(self._levels()):
+            level = [self._read(query) for query in level]
             classes = sorted({c for query in level for c in _classes(query.query.pattern)})
             events = load(self.table, classes, self.order if number == 0 else ())
             evaluation = Evaluation(EventColumns(events, self.declares or None))
             yield _Part(self, events, evaluation, self._answers(level, events, evaluation))
+
+    def _read(self, query: CheckedQuery) -> CheckedQuery:
+        """The query by the columns in which the fields of the matches that it reads stand."""
+        found, self.table = read_from(query, self.table, self.places, self.declares)
+        self.checked[query.query.id] = found
+        return found
 
     def _levels(self) -> list[list[CheckedQuery]]:
         """A query stands one level above all that it refers to."""
@@ -254,7 +263,7 @@ class _Run:
             self.carried[name] = list(rows.values())
             matches = _from_rows(self.carried[name], kinds)
         self.declares[name] = frozenset(n for n, _ in checked.fields) | ({"source"} if source else set())
-        self.table = with_matches(self.table, matches)
+        self.table, self.places[name] = with_matches(self.table, matches)
 
     def state(self) -> pa.Table:
         rows = []

@@ -16,6 +16,8 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+
 import cep_core
 from cep_core.engine.identity import match_id
 from cep_core.engine.walk import walk
@@ -110,6 +112,34 @@ def any_row_order(case: RandomCase) -> tuple[Any, Any]:
 
     table = plain(case)
     return table if isinstance(table, str) else table.to_pylist(), or_refused(lambda: mined(shuffled))
+
+
+def any_columns(case: RandomCase) -> tuple[Any, Any]:
+    """Texts in any of Arrow's forms, columns in any order and number of chunks, times in nanoseconds, and columns that
+    no class declares, though RETURN has fields of their names, change nothing."""
+    rng = Random(case.seed)
+    declared = {name: list(attributes) for name, attributes in case.schema.items()}
+    table = table_of(case.events, case.schema)
+    for name in {"n", "m", "d", "f"} - {attribute for attributes in case.schema.values() for attribute in attributes}:
+        kind = rng.choice((pa.int32(), pa.float32(), pa.string(), pa.bool_(), pa.uint64(), pa.date32()))
+        values = [rng.choice((None, 0, 1)) for _ in range(len(table))]
+        table = table.append_column(name, pa.array(values, pa.int64()).cast(pa.int32()).cast(kind))
+    columns = {}
+    for name in rng.sample(table.column_names, len(table.column_names)):
+        column, cut = table.column(name), rng.randint(0, len(table))
+        if pa.types.is_string(column.type):
+            form = rng.choice((pa.string(), pa.large_string(), pa.string_view(), None))
+            column = column.dictionary_encode() if form is None else column.cast(form)
+        if name in ("start_ts", "end_ts"):
+            column = column.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp(rng.choice(("us", "ns")), "UTC"))
+        columns[name] = pa.chunked_array([*column.slice(0, cut).chunks, *column.slice(cut).chunks], column.type)
+    other = pa.table(columns)
+
+    def mined() -> Any:
+        return cep_core.mine(other, dict(case.queries), case.start, case.end, schema=declared).to_pylist()
+
+    whole = plain(case)
+    return whole if isinstance(whole, str) else whole.to_pylist(), or_refused(mined)
 
 
 def any_cut(case: RandomCase) -> tuple[Any, Any]:
@@ -236,6 +266,7 @@ LAWS: dict[str, Callable[[RandomCase], tuple[Any, Any]]] = {
     "shared": shared_is_alone,
     "families": families_are_alone,
     "order": any_row_order,
+    "columns": any_columns,
     "cuts": any_cut,
     "naive_cuts": naive_cuts,
     "buckets": any_buckets,

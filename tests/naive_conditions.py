@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from cep_core.language import algebra as q
-from tests.naive_values import Moment, Value, aggregate, arithmetic, call, compare, like, plain
+from tests.naive_values import Moment, Value, aggregate, arithmetic, as_float, call, compare, like, plain
 
 FLIPPED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -220,7 +220,8 @@ def value(expression: q.Expression, scope: Scope) -> Value:
             return plain(constant)
         case q.Attribute():
             try:
-                return attribute_of(_event(expression.variable or "", expression.index, scope), expression.name)
+                found = attribute_of(_event(expression.variable or "", expression.index, scope), expression.name)
+                return _typed(found, expression, scope)
             except True_:
                 if scope.in_return:
                     return None
@@ -242,7 +243,8 @@ def value(expression: q.Expression, scope: Scope) -> Value:
             if attribute is None:
                 return aggregate("count", list(range(len(members))))
             declaring = [member for member in members if attribute in member.declared]
-            return aggregate(function, [attribute_of(member, attribute) for member in declaring])
+            whole = q.Attribute(variable, attribute)
+            return aggregate(function, [_typed(attribute_of(each, attribute), whole, scope) for each in declaring])
         case q.Arithmetic(operator, left, right):
             return arithmetic(operator, *(value(left, scope), value(right, scope)))
         case q.Minus(operand):
@@ -251,6 +253,11 @@ def value(expression: q.Expression, scope: Scope) -> Value:
             values = [value(argument, scope) for argument in arguments]
             return call(name, values, any(type_of(argument, scope) == "float" for argument in arguments))
     raise AssertionError(expression)
+
+
+def _typed(value: Value, attribute: q.Attribute, scope: Scope) -> Value:
+    """A whole number as a fraction, where another class of the element has fractions: an attribute has one type."""
+    return as_float(value) if type(value) is int and type_of(attribute, scope) == "float" else value
 
 
 def attribute_of(event: Event, name: str) -> Value:

@@ -82,7 +82,7 @@ def load(
         if highest >= len(classes):
             raise QueryError(f"query {order[highest]}: its id is also the name of an event class; choose another id")
         order = order[: len(classes)]
-    event_id = _as_text(column(events, "event_id", rows), "event_id")
+    event_id = text_ids(column(events, "event_id", rows), "event_id")
     unique = drop_duplicates(event_id, rows, lambda name, at: column(events, name, at), names)
     if unique is not None:
         codes = codes[unique]
@@ -103,6 +103,8 @@ def column(table: pa.Table | pd.DataFrame, name: str, rows: np.ndarray | None) -
         values: Any = pa.array(series if rows is None else series.take(rows), from_pandas=True)
     else:
         values = table.column(name)
+        if pa.types.is_string_view(values.type):  # Arrow has no `take` for it
+            values = values.cast(pa.large_string())
         if rows is not None:
             values = values.take(pa.array(rows))
     if isinstance(values, pa.ChunkedArray):
@@ -144,7 +146,7 @@ def _nulls(table: pa.Table | pd.DataFrame, name: str) -> int:
     return int(table.column(name).null_count if isinstance(table, pa.Table) else table[name].isna().sum())
 
 
-def _as_text(values: pa.Array, name: str) -> pa.Array:
+def text_ids(values: pa.Array, name: str) -> pa.Array:
     kind = values.type
     if pa.types.is_dictionary(kind):
         values = values.dictionary_decode()
@@ -161,7 +163,7 @@ def _as_text(values: pa.Array, name: str) -> pa.Array:
 def _times(
     table: pa.Table | pd.DataFrame, names: list[str], rows: np.ndarray | None, event_id: pa.Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    first, *more = (_microseconds(column(table, name, rows), name) for name in _time_columns(names))
+    first, *more = (microseconds(column(table, name, rows), name) for name in _time_columns(names))
     if not more or np.array_equal(first, more[0]):
         return first, first
     start, end = first, more[0]
@@ -174,7 +176,7 @@ def _times(
     return start, end
 
 
-def _microseconds(values: pa.Array, name: str) -> np.ndarray:
+def microseconds(values: pa.Array, name: str) -> np.ndarray:
     kind = values.type
     if pa.types.is_date(kind):
         values = values.cast(pa.timestamp("us"))

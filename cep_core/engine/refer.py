@@ -1,6 +1,6 @@
 """Matches as events: what a query that refers to another reads (language contract, Patterns).
 
-Enters: the matches of one query. Leaves: the table of events with them below.
+Enters: the matches of one query. Leaves: a table of them, with the columns of events; fields.py puts it below those.
 Always holds: class = the query's id, event_id = match_id, its times, its RETURN fields as attributes, its source where
 it tests [source], and when it was detected. A field that left 64 bits is read exactly: as text, in a column beside.
 """
@@ -15,20 +15,12 @@ import pyarrow as pa
 
 from cep_core.engine.conditions import LARGE
 from cep_core.engine.evaluate import DETECTION, Found
+from cep_core.engine.fields import PLAIN
 from cep_core.engine.load import Events
 from cep_core.engine.output import Answers, describe
 from cep_core.engine.values import Vector
 from cep_core.engine.whole import is_large
 from cep_core.language.checked import CheckedQuery
-
-_ARROW = {
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "null": pa.string(),
-}
 
 
 def matches_as_events(
@@ -54,7 +46,7 @@ def matches_as_events(
             first = is_event[np.searchsorted(is_event, flat.offsets[:-1])]
             columns["source"] = events.attribute("source").take(pa.array(flat.member[first]))
         for name, kind in checked.fields:
-            columns[name] = _column(one.fields[name], _ARROW[kind])
+            columns[name] = _column(one.fields[name], PLAIN[one.fields[name].type if kind == "null" else kind])
             if is_large(one.fields[name].data):
                 columns[LARGE + name] = pa.array(one.fields[name].texts(), pa.string())
         parts.append(pa.table(columns))
@@ -66,31 +58,7 @@ def matches_as_events(
 def event_columns(checked: CheckedQuery) -> dict[str, pa.DataType]:
     """The columns of a query's matches as events; `source` is of the type that events have."""
     plain = {"event_id": pa.string(), "event_class": pa.string(), "start_ts": pa.int64(), "end_ts": pa.int64()}
-    return {**plain, DETECTION: pa.int64(), **{name: _ARROW[kind] for name, kind in checked.fields}}
-
-
-def with_matches(table: pa.Table, matches: pa.Table) -> pa.Table:
-    """The events with the matches below them."""
-    if "ts" in table.column_names:
-        times = table.column("ts")
-        table = table.drop_columns("ts").append_column("start_ts", times).append_column("end_ts", times)
-    for name in matches.column_names:
-        if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(len(table), matches.schema.field(name).type))
-    columns = {}
-    for name in table.column_names:
-        kind = table.schema.field(name).type
-        if name not in matches.column_names:
-            columns[name] = pa.nulls(len(matches), kind)
-        else:
-            column = matches.column(name)
-            columns[name] = column if pa.types.is_dictionary(kind) else column.cast(kind)
-    more = pa.table(columns)
-    plain = [
-        table.column(name).cast(field.type.value_type) if pa.types.is_dictionary(field.type) else table.column(name)
-        for name, field in zip(table.column_names, table.schema, strict=True)
-    ]
-    return pa.concat_tables([pa.table(plain, names=table.column_names), more], promote_options="permissive")
+    return {**plain, DETECTION: pa.int64(), **{name: PLAIN[kind] for name, kind in checked.fields}}
 
 
 def _column(vector: Vector, kind: pa.DataType) -> pa.Array:

@@ -254,10 +254,12 @@ class _Run:
     def _refer(self, checked: CheckedQuery, events: Events, evaluation: Evaluation, found: Sequence[Found]) -> None:
         """Makes the matches events of the class that is the query's id."""
         name = checked.query.id
-        matches = matches_as_events(checked, events, found, self.names[self.number[name]], evaluation.timers)
-        source = "source" in checked.key
+        tested = dict(zip(self.prepared.queries[name].key, checked.key, strict=True))  # attribute -> its column
+        source = tested.get("source")
+        names = self.names[self.number[name]]
+        matches = matches_as_events(checked, events, found, names, evaluation.timers, source)
         if checked.query.consume != "none":
-            kinds = event_columns(checked) | ({"source": _source_type(self.table)} if source else {})
+            kinds = event_columns(checked) | ({"source": _plain_type(self.table, source)} if source else {})
             rows = {row["event_id"]: row for row in self.carried.get(name, ())}
             rows |= {row["event_id"]: row for row in _plain_rows(matches)}
             self.carried[name] = list(rows.values())
@@ -276,8 +278,8 @@ class _Run:
         return pa.Table.from_pylist(rows, STATE)
 
 
-def _source_type(table: pa.Table) -> pa.DataType:
-    kind = table.schema.field("source").type
+def _plain_type(table: pa.Table, column: str) -> pa.DataType:
+    kind = table.schema.field(column).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 

@@ -24,9 +24,14 @@ from cep_core.language.checked import CheckedQuery
 
 
 def matches_as_events(
-    checked: CheckedQuery, events: Events, found: Sequence[Found], names: Sequence[str], timers: Sequence[int]
+    checked: CheckedQuery,
+    events: Events,
+    found: Sequence[Found],
+    names: Sequence[str],
+    timers: Sequence[int],
+    source: str | None,
 ) -> pa.Table:
-    """One row a match, with the columns of events that matches have."""
+    """One row a match, with the columns of events that matches have. source: the column of their source, if any."""
     parts = []
     for one in found:
         flat = one.flat
@@ -41,10 +46,10 @@ def matches_as_events(
             "end_ts": pa.array(known.end),
             DETECTION: pa.array(one.detection),
         }
-        if "source" in checked.key:
+        if source is not None:
             is_event = np.flatnonzero(flat.member < events.count)
             first = is_event[np.searchsorted(is_event, flat.offsets[:-1])]
-            columns["source"] = events.attribute("source").take(pa.array(flat.member[first]))
+            columns["source"] = events.attribute(source).take(pa.array(flat.member[first]))
         for name, kind in checked.fields:
             columns[name] = _column(one.fields[name], PLAIN[one.fields[name].type if kind == "null" else kind])
             if is_large(one.fields[name].data):

@@ -97,6 +97,20 @@ def test_a_field_of_no_known_type_is_null(returned: str) -> None:
     assert [match["query_id"] for match in found.to_pylist()] == ["inner", "inner", "q", "q"]
 
 
+def test_a_field_called_source_is_the_source_of_what_tests_it() -> None:
+    queries = {
+        "inner": "PATTERN A a RETURN length(a.x) + 3 AS source",
+        "middle": "PATTERN SEQ(inner i, inner j) WHERE [source] WITHIN 1 min",
+        "q": "PATTERN SEQ(middle m, C c) WHERE m.source + 1 = 5 WITHIN 1 min RETURN m.source AS y",
+    }
+    for mode in ("", " CONSUME used"):
+        queries["middle"] += mode
+        found = cep_core.mine(events(TEXTS), queries).to_pylist()
+        assert [dict(match["fields"])["y"] for match in found if match["query_id"] == "q"] == ["4"]
+    queries["q"] = queries["q"].replace("= 5", "= 6")
+    assert "q" not in cep_core.mine(events(TEXTS), queries)["query_id"].to_pylist()
+
+
 def test_two_queries_return_one_name_with_different_types() -> None:
     queries = {
         "whole": "PATTERN A a RETURN length(a.x) AS n",

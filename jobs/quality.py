@@ -18,11 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from cep_core.errors import DeclarationError, QualityError
-from jobs import quality_rows, tables
+from jobs import quality_matches, quality_proof, quality_rows, tables
 from jobs.catalogue import Workload, load_workload
 from jobs.commit import concurrent
 from jobs.console import counted
@@ -31,6 +30,7 @@ from jobs.inputs import input_versions
 from jobs.primitives import Keep, read_primitives, source_frame
 from jobs.publish import ATTEMPTS
 from jobs.quality_settings import QualitySettings, load_quality
+from jobs.quality_tally import given, tally
 from jobs.reach import lookback_us
 from jobs.runs import (
     Manifest,
@@ -88,25 +88,30 @@ def _check_inputs(spark: SparkSession, settings: Settings, request: Request, say
     )
     run_id = request.run_id or new_run_id(request.from_us, request.to_us)
     bounds = _bounds(request.from_us, request.to_us, workload)
-    history = _volumes(spark, settings, run_id)
+    history = _volumes(spark, settings, run_id, len(_sources(workload)))
     context = suites.open_context(_docs(settings, quality, run_id, "inputs"))
     outcomes: list[Outcome] = []
     aside: dict[str, int] = {}
     for name, source, classes in _sources(workload):
         rules = quality.rules(source.title)
         stored = source_frame(spark, settings, workload.declarations, source, versions)
-        rows = quality_rows.input_rows(stored, source, classes, bounds, rules)
         mean = _mean(history.get((name, classes), [])[-rules.volume_runs :] if rules.volume_runs else [])
-        one_in = quality_rows.one_id_in(rows, quality.sample_rows)
-        suite = expected.input_suite(name, bounds, rules, mean, one_in)
         known = {"classes": classes, "hours": bounds.read_hours}
+        proven = quality_proof.prove(stored, source, classes, bounds, rules, quality.sample_rows)
+        rows = {} if proven else {expected.ROWS: quality_rows.input_rows(stored, source, classes, bounds, rules)}
+        one_in = proven.one_in if proven else quality_rows.one_id_in(rows[expected.ROWS], quality.sample_rows)
+        suite = expected.input_suite(name, bounds, rules, mean, one_in)
         sampled = {"duplicate_rate": f"one id in {one_in:,}, in all its rows"} if one_in > 1 else {}
-        found = suites.run_suite(context, suite, {expected.ROWS: rows}, run_id, known, sampled)
+        tallied = given(spark, proven.figures(check.name for check in suite.checks)) if proven else None
+        found = suites.run_suite(context, suite, rows, run_id, known, sampled, tallied)
         count = max((outcome.rows for outcome in found), default=0)
         say(f"checked {counted(count, 'row')} of {name}")
         outcomes += found
         if rules.quarantine:
-            aside[name] = set_aside(spark, settings, run_id, name, quality_rows.with_reasons(rows, rules), say)
+            seen = rows.get(expected.ROWS)
+            if seen is None:  # none is bad, but an attempt before this one may have set some aside
+                seen = quality_rows.input_rows(stored, source, classes, bounds, rules).where("false")
+            aside[name] = set_aside(spark, settings, run_id, name, quality_rows.with_reasons(seen, rules), say)
     manifest = Manifest(
         run_id, request.from_us, request.to_us, workload.versions, versions, 0, now_us(),
         seconds={"check inputs": round(time.monotonic() - began, 3)},
@@ -140,22 +145,22 @@ def _check_outputs(spark: SparkSession, settings: Settings, manifest: Manifest, 
     outcomes = list(suites.run_suite(context, suite, {expected.ROWS: stored}, run_id))
     if not suites.failures(outcomes):  # matches of another shape cannot be read any further
         staged = staged_matches(spark, settings, run_id)
-        facts = [expected.query_facts(workload.checked[name]) for name in workload.versions]
+        facts = tuple(expected.query_facts(workload.checked[name]) for name in workload.versions)
         limits = _limits(spark, settings, manifest, quality)
         one_in = max(1, manifest.rows_read // quality.sample_rows) if quality.sample_rows else 1
-        low_us, high_us = quality_rows.stretch(staged, run_id, bounds, one_in)
-        part = (low_us, high_us) != (bounds.read_from_us, bounds.to_us)
+        part = quality_matches.stretch(staged, run_id, bounds, one_in)
+        low_us, high_us = part or (bounds.read_from_us, bounds.to_us)
         sampled = {"members_exist": f"those that start from {moment(low_us)} to {moment(high_us)}"} if part else {}
         frames = {
-            expected.MATCHES: quality_rows.matches_with_facts(spark, staged, facts),
-            expected.MEMBERS: quality_rows.members(staged, workload.classes, (low_us, high_us) if part else None),
             expected.EVENTS: read_primitives(
                 spark, settings, workload.declarations, workload.classes, (), low_us, high_us, manifest.input_versions
             ),
             expected.QUERIES: quality_rows.match_counts(spark, manifest.matches, limits),
         }  # fmt: skip
-        suite = expected.output_suite(table, bounds, levels, facts)
-        outcomes += suites.run_suite(context, suite, frames, run_id, sampled=sampled)
+        suite = expected.output_suite(table, levels)
+        seen = quality_matches.look(staged, quality_matches.Look(facts, bounds, frozenset(workload.classes), part))
+        tallied = tally(suite.checks, frames, [seen])
+        outcomes += suites.run_suite(context, suite, frames, run_id, sampled=sampled, tallied=tallied)
     say(f"checked {counted(manifest.found, 'staged match', 'staged matches')}")
     refused = _conclude(spark, settings, manifest, "output", context, outcomes, say)
     checked = replace(manifest, refused=refused).took("check outputs", time.monotonic() - began)
@@ -242,6 +247,9 @@ def _details(outcome: Outcome, docs: str | None) -> dict[str, object]:
 
 def _replace(spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, condition: str) -> None:
     """Replace rows, again where another run's commit came between: runs own different rows of these tables."""
+    there = tables.read(spark, settings, contract.name).where(condition)
+    if there.isEmpty():  # as nearly always: to append costs a third of what replacing does
+        return tables.append(spark, settings, contract, rows)
     for attempt in range(ATTEMPTS):
         try:
             return tables.replace_where(spark, settings, contract, rows, condition)
@@ -280,16 +288,17 @@ def _docs(settings: Settings, quality: QualitySettings, run_id: str, part: str) 
     return Path(settings.path(quality.data_docs)) / run_id / part
 
 
-def _volumes(spark: SparkSession, settings: Settings, run_id: str) -> dict[tuple[str, tuple[str, ...]], list[float]]:
+def _volumes(
+    spark: SparkSession, settings: Settings, run_id: str, tables_read: int
+) -> dict[tuple[str, tuple[str, ...]], list[float]]:
     """(table, classes that were read of it) -> rows per hour in earlier runs, the latest last; a run counts once. What
     blocked a run is no measure for others."""
     rows = tables.read(spark, settings, QUALITY_RESULTS.name).where(
         "expectation = 'volume' AND (success OR level = 'warning')"
     )
-    latest = F.row_number().over(Window.partitionBy("table_name").orderBy(F.desc("checked_at")))
-    recent = rows.where(F.col("run_id") != run_id).withColumn("age", latest).where(F.col("age") <= _HISTORY)
+    recent = rows.where(F.col("run_id") != run_id).select("table_name", "rows_checked", "details", "checked_at")
     rates: dict[tuple[str, tuple[str, ...]], list[float]] = {}
-    for row in sorted(recent.collect(), key=lambda r: -r["age"]):
+    for row in reversed(recent.orderBy(F.desc("checked_at")).limit(_HISTORY * max(tables_read, 1)).collect()):
         known = json.loads(row["details"] or "{}")
         if known.get("hours", 0) > 0:
             key = (row["table_name"], tuple(known.get("classes", ())))

@@ -1,4 +1,4 @@
-"""The rows that checks look at: input rows seen as events, ids, staged matches with their queries' facts, members.
+"""The rows that checks look at: input rows seen as events, ids, and where members are looked up.
 
 Enters: declared tables as they are stored, staged matches. Leaves: DataFrames in the shapes that the suites of
 schemas/expectations.py are about.
@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 
 from jobs.declarations import EventClass, EventSource, Unit
 from jobs.primitives import SPARK_TYPES, event_id_of, stored_bound, with_class
-from schemas.expectations import Bounds, InputRules, QueryFacts, unusable_rows
+from schemas.expectations import Bounds, InputRules, unusable_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_UNIT_US: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
+UNIT_US: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _ROW = "__row"
 _BYTES_OF_A_ROW = 40  # in compressed columns, roughly
 _NO_SIZE = 2**60  # what Spark says of rows that are not in files is near 2**63
@@ -55,8 +55,12 @@ def one_id_in(frame: DataFrame, sample_rows: int) -> int:
     count them would be a pass of its own."""
     plan: Any = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
     sizes = [int(str(plan.apply(n).stats().sizeInBytes())) for n in range(plan.size())]
-    known = [size for size in sizes if size < _NO_SIZE]
-    return max(1, sum(known) // (_BYTES_OF_A_ROW * sample_rows)) if sample_rows else 1
+    return one_in_bytes(sum(size for size in sizes if size < _NO_SIZE), sample_rows)
+
+
+def one_in_bytes(size: int, sample_rows: int) -> int:
+    """The same for so many bytes of files."""
+    return max(1, size // (_BYTES_OF_A_ROW * sample_rows)) if sample_rows else 1
 
 
 def seen(frame: DataFrame, source: EventSource, classes: Iterable[str]) -> DataFrame:
@@ -90,45 +94,6 @@ def usable(frame: DataFrame, source: EventSource, classes: Iterable[str], rules:
     rows = _packed(frame).select(*_event_columns(frame, source, chosen, event_class), _ROW)
     bad = " OR ".join(f"({check.breach})" for check in unusable_rows(rules))
     return rows.where(f"NOT coalesce({bad}, false)").select(f"{_ROW}.*")
-
-
-def matches_with_facts(spark: SparkSession, staged: DataFrame, facts: Iterable[QueryFacts]) -> DataFrame:
-    """Staged matches, times also in microseconds, with what their queries promise as `fact_*`."""
-    schema = (
-        "query_id string, fact_version string, fact_within_us bigint, fact_order string, "
-        "fact_stages map<string,int>, fact_ties_ordered boolean"
-    )
-    rows = [(f.query_id, f.version, f.within_us, f.order, dict(f.stages), f.ties_ordered) for f in facts]
-    known = F.broadcast(spark.createDataFrame(rows, schema))
-    times = {f"{name}_us": F.unix_micros(f"{name}_ts") for name in ("start", "end", "detection")}
-    return staged.withColumns(times).join(known, "query_id", "left")
-
-
-def stretch(staged: DataFrame, run_id: str, bounds: Bounds, one_in: int) -> tuple[int, int]:
-    """[low, high): where in time members are looked up. One part in so many of what the run reads, from the start of a
-    match on, which another run id would choose otherwise; where all are looked up, or nothing matched, the whole."""
-    whole = (bounds.read_from_us, bounds.to_us)
-    if one_in == 1:
-        return whole
-    chosen = F.min_by(F.unix_micros("start_ts"), F.xxhash64("match_id", F.lit(run_id)))
-    low = staged.agg(chosen).collect()[0][0]
-    return whole if low is None else (low, low + (bounds.to_us - bounds.read_from_us) // one_in + 1)
-
-
-def members(staged: DataFrame, classes: Iterable[str], stretch_us: tuple[int, int] | None = None) -> DataFrame:
-    """The members of staged matches that are events of these classes, as `read_primitives` would give them; those that
-    start in a stretch [low, high), where one is given. Members that are matches of another query, or timers, are no
-    rows of a declared table."""
-    rows, here = staged, F.lit(True)
-    if stretch_us is not None:
-        low_us, high_us = stretch_us
-        rows = staged.where((F.unix_micros("start_ts") < high_us) & (F.unix_micros("end_ts") >= low_us))
-        here = (F.col("start_ts") >= low_us) & (F.col("start_ts") < high_us)
-    member = rows.select(F.explode("members").alias("m")).where(F.col("m.event_class").isin(*classes))
-    return member.select(
-        "m.event_class", "m.event_id", F.unix_micros("m.start_ts").alias("start_ts"),
-        F.unix_micros("m.end_ts").alias("end_ts"),
-    ).where(here)  # fmt: skip
 
 
 def match_counts(
@@ -179,20 +144,31 @@ def _micros(frame: DataFrame, expression: str, unit: Unit | None) -> tuple[Colum
     column = F.expr(expression)
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return F.unix_micros(column.cast("timestamp")), F.lit(False)
-    read = F.try_multiply(column.try_cast("bigint"), F.lit(_UNIT_US[unit or "us"]))
+    read = F.try_multiply(column.try_cast("bigint"), F.lit(UNIT_US[unit or "us"]))
     return read, column.isNotNull() & read.isNull()
+
+
+def types_always_fit(frame: DataFrame, chosen: tuple[EventClass, ...]) -> bool:
+    """Whether every value of the stored attributes fits the type that is declared for it, by its stored type alone."""
+    return not _doubtful(frame, chosen)
+
+
+def _doubtful(frame: DataFrame, chosen: Iterable[EventClass]) -> list[tuple[EventClass, str, str]]:
+    """Class, expression and declared type of the attributes whose values may not fit."""
+    declared = [(c, a.expression, SPARK_TYPES[a.type]) for c in chosen for a in c.attributes]
+    stored = {e: frame.select(F.expr(e)).schema[0].dataType.simpleString() for e in {e for _, e, _ in declared}}
+    return [
+        (event_class, expression, kind) for event_class, expression, kind in declared
+        if stored[expression] != kind and kind != "string" and (stored[expression], kind) not in _ALWAYS_FITS
+    ]  # fmt: skip
 
 
 def _bad_attributes(frame: DataFrame, source: EventSource, chosen: tuple[EventClass, ...]) -> Column:
     """Whether a value does not fit the type that the row's class declares. Types that always fit cost nothing."""
-    declared = [(c, a.expression, SPARK_TYPES[a.type]) for c in chosen for a in c.attributes]
-    stored = {e: frame.select(F.expr(e)).schema[0].dataType.simpleString() for e in {e for _, e, _ in declared}}
-    bad: list[Column] = []
-    for event_class, expression, kind in declared:
-        if stored[expression] == kind or kind == "string" or (stored[expression], kind) in _ALWAYS_FITS:
-            continue
-        column = F.expr(expression)
-        bad.append(_is_of(source, event_class) & column.isNotNull() & column.try_cast(kind).isNull())
+    bad = [
+        _is_of(source, event_class) & F.expr(expression).isNotNull() & F.expr(expression).try_cast(kind).isNull()
+        for event_class, expression, kind in _doubtful(frame, chosen)
+    ]
     return reduce(lambda a, b: a | b, bad, F.lit(False))
 
 

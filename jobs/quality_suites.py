@@ -39,6 +39,7 @@ from schemas.expectations import (
     ColumnCheck,
     Level,
     LookupCheck,
+    MatchCheck,
     RangeCheck,
     RepeatCheck,
     RowCheck,
@@ -196,13 +197,18 @@ def open_context(docs: Path | None) -> AbstractDataContext:
 def run_suite(
     context: AbstractDataContext, suite: Suite, frames: Mapping[str, DataFrame], run_id: str,
     known: Mapping[str, Any] | None = None, sampled: Mapping[str, str] | None = None,
+    tallied: DataFrame | None = None,
 ) -> tuple[Outcome, ...]:  # fmt: skip
-    """Evaluate the suite on the frames that its checks name, and keep the result for the Data Docs. `known` goes into
-    each outcome: what is to be remembered of how it was looked at. `sampled`: check -> what its frames hold of all."""
+    """Evaluate the suite on the frames that its checks name, or on their tally, and keep the result for the Data Docs.
+    `known` goes into each outcome: what is to be remembered of how it was looked at. `sampled`: check -> what its
+    frames hold of all."""
     if not suite.checks:
         return ()
     counted = [check for check in suite.checks if not isinstance(check, ColumnCheck)]
-    frame = _by_check(tally(counted, frames), counted) if counted else frames[ROWS]
+    if counted:
+        frame = _by_check(tally(counted, frames) if tallied is None else tallied, counted)
+    else:
+        frame = frames[ROWS]
     parts = {check.name: text for check in suite.checks if (text := (sampled or {}).get(check.name))}
     validation: Any = _define(context, suite, parts)
     result = validation.run(
@@ -262,7 +268,7 @@ def _expectation(check: Check, sampled: str) -> Any:
     match check:
         case RowCheck() | RepeatCheck():
             return ExpectFewBreaches(column=check.name, share=check.share, **common)
-        case LookupCheck():
+        case LookupCheck() | MatchCheck():
             return ExpectFewBreaches(column=check.name, **common)
         case ColumnCheck():
             return ExpectColumnSqlType(column=check.column, sql_type=check.type, **common)
@@ -281,7 +287,7 @@ def _outcome(suite: Suite, check: Check, found: Any) -> Outcome:
         case RowCheck() | RepeatCheck():
             breaches, text = int(observed), _count(observed)
             expected = "no such row" if check.share == 0 else f"at most {check.share:.2%} of the rows"
-        case LookupCheck():
+        case LookupCheck() | MatchCheck():
             breaches, text, expected = int(observed), _count(observed), "no such row"
         case ColumnCheck():
             column, expected = check.column, f"type {check.type}"

@@ -24,18 +24,18 @@ from pyspark.sql import functions as F
 from schemas.expectations import Check, ColumnCheck, LookupCheck, RangeCheck, RepeatCheck, RowCheck
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 TALLY = "check string, rows bigint, breaches bigint, greatest bigint"
 _TALLY_ARROW = pa.schema(
     [("check", pa.string()), ("rows", pa.int64()), ("breaches", pa.int64()), ("greatest", pa.int64())]
 )
 # On the way a row is one block of the hashes that a check compares, with what they are for; or figures of the check.
-_PACKED = f"block int, purpose string, hashes binary, {TALLY}"
+PACKED = f"block int, purpose string, hashes binary, {TALLY}"
 _PACKED_ARROW = pa.schema(
     [("block", pa.int32()), ("purpose", pa.string()), ("hashes", pa.binary()), *_TALLY_ARROW]
 )  # fmt: skip
-_REPEATS, _ASKED, _KNOWN = "repeats", "asked", "known"
+REPEATS, ASKED, KNOWN = "repeats", "asked", "known"
 _BITS = 8
 _BLOCKS = 1 << _BITS
 _EDGES = (np.arange(1, _BLOCKS, dtype=np.int64) << (64 - _BITS)) ^ np.iinfo(np.int64).min  # int64[255], ascending
@@ -46,22 +46,28 @@ Batches = Iterator[pa.RecordBatch]
 Figures = tuple[str, int, int, int | None]  # check, rows, breaches, greatest
 
 
-def tally(checks: Iterable[Check], frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The figures of these checks over the frames that they name; checks of a schema have none."""
+def tally(checks: Iterable[Check], frames: Mapping[str, DataFrame], on_the_way: Iterable[DataFrame] = ()) -> DataFrame:
+    """The figures of these checks over the frames that they name; checks of a schema have none. `on_the_way`: rows of
+    PACKED that others have brought this far, for checks of rows that are in none of the frames."""
     wanted = [check for check in checks if not isinstance(check, ColumnCheck)]
-    counted, packed = [], []
+    counted, parts = [], [*on_the_way]
     for name, frame in frames.items():
         here = [check for check in wanted if check.of == name]
         whole = [check for check in here if isinstance(check, RepeatCheck) and check.one_in == 1]
-        packed += [_hashed(frame, check, _REPEATS) for check in whole]
-        packed += [_hashed(frame, check, _ASKED) for check in here if isinstance(check, LookupCheck)]
-        packed += [_hashed(frame, c, _KNOWN) for c in wanted if isinstance(c, LookupCheck) and c.among == name]
+        parts += [_hashed(frame, check, REPEATS) for check in whole]
+        parts += [_hashed(frame, check, ASKED) for check in here if isinstance(check, LookupCheck)]
+        parts += [_hashed(frame, c, KNOWN) for c in wanted if isinstance(c, LookupCheck) and c.among == name]
         in_place = [check for check in here if not isinstance(check, LookupCheck) and check not in whole]
         counted += [_counted(frame, in_place)] if in_place else []
-    if packed:
-        together = reduce(lambda a, b: a.unionAll(b), packed)
+    if parts:
+        together = reduce(lambda a, b: a.unionAll(b), parts)
         counted.append(together.groupBy("block").applyInArrow(_settle, TALLY))
     return reduce(lambda a, b: a.unionAll(b), counted)
+
+
+def given(spark: SparkSession, figures: Iterable[Figures]) -> DataFrame:
+    """Figures that are known already, as a tally."""
+    return spark.createDataFrame(list(figures), TALLY)
 
 
 def _counted(frame: DataFrame, checks: Sequence[Check]) -> DataFrame:
@@ -88,7 +94,7 @@ def _counted(frame: DataFrame, checks: Sequence[Check]) -> DataFrame:
 
 
 def _hashed(frame: DataFrame, check: RepeatCheck | LookupCheck, purpose: str) -> DataFrame:
-    return frame.select(_hash(check.columns).alias("c0")).mapInArrow(_pack(check.name, purpose), _PACKED)
+    return frame.select(_hash(check.columns).alias("c0")).mapInArrow(_pack(check.name, purpose), PACKED)
 
 
 def _hash(columns: Sequence[str]) -> Column:
@@ -101,18 +107,18 @@ def _pack(check: str, purpose: str) -> Callable[[Batches], Batches]:
     """Over batches of (hash). What is asked for and is NULL cannot be found."""
 
     def pack(batches: Batches) -> Batches:
-        blocks, absent = _Blocks(check, purpose), 0
+        blocks, absent = Blocks(check, purpose), 0
         for batch in batches:
             absent += batch.column(0).null_count
-            yield from blocks.add(batch.column(0))
+            yield from blocks.add(batch.column(0).drop_null().to_numpy())
         yield from blocks.rest()
-        if purpose == _ASKED:
-            yield _packed([(check, absent, absent, None)])
+        if purpose == ASKED:
+            yield packed([(check, absent, absent, None)])
 
     return pack
 
 
-class _Blocks:
+class Blocks:
     """Hashes of one check, held until there are enough to be sorted into blocks."""
 
     def __init__(self, check: str, purpose: str) -> None:
@@ -120,9 +126,10 @@ class _Blocks:
         self.held: list[np.ndarray] = []  # int64[*] each
         self.size = 0
 
-    def add(self, column: Any) -> Batches:
-        self.held.append(column.drop_null().to_numpy())
-        self.size += len(self.held[-1])
+    def add(self, hashes: np.ndarray) -> Batches:
+        """int64[*]."""
+        self.held.append(hashes)
+        self.size += len(hashes)
         if self.size >= _HELD:
             yield from self.rest()
 
@@ -151,7 +158,7 @@ def _settle(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> It
                 hashes = np.frombuffer(row["hashes"], np.int64)
                 found.setdefault(row["check"], {}).setdefault(row["purpose"], []).append(hashes)
     for check, parts in found.items():
-        repeats, asked, known = (_joined(parts.get(purpose, [])) for purpose in (_REPEATS, _ASKED, _KNOWN))
+        repeats, asked, known = (_joined(parts.get(purpose, [])) for purpose in (REPEATS, ASKED, KNOWN))
         if len(repeats):
             figures.append((check, len(repeats), int(np.count_nonzero(repeats[1:] == repeats[:-1])), None))
         if len(asked):
@@ -171,7 +178,7 @@ def _present(asked: np.ndarray, known: np.ndarray) -> int:
     return int(np.count_nonzero(known[places] == asked))
 
 
-def _packed(figures: list[Figures]) -> pa.RecordBatch:
+def packed(figures: list[Figures]) -> pa.RecordBatch:
     return _batch(_PACKED_ARROW, len(figures), {"block": [_FIGURES] * len(figures), **_columns(figures)})
 
 

@@ -3,7 +3,7 @@
 Enters: what is known without looking at data: a declared table's attributes, a contract's columns, checked queries,
 the run's range and the settings of conf/quality.yaml.
 Leaves: `Suite` values, one per table looked at. jobs/quality_suites.py turns them into Great Expectations suites.
-Always holds: a check is one of the five kinds below; `of` names the rows that it looks at (jobs/quality_tally.py counts
+Always holds: a check is one of the six kinds below; `of` names the rows that it looks at (jobs/quality_tally.py counts
 them), and its name is the key that conf/quality.yaml and `quality_results` use. This module imports neither Spark nor
 Great Expectations.
 """
@@ -61,6 +61,16 @@ class LookupCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchCheck:
+    """No match is in breach; jobs/quality_matches.py says by its name which one is."""
+
+    name: str
+    about: str
+    level: Level = "error"
+    of: str = MATCHES
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnCheck:
     """The column is there and has this Spark type."""
 
@@ -84,7 +94,7 @@ class RangeCheck:
     of: str = ROWS
 
 
-Check = RowCheck | RepeatCheck | LookupCheck | ColumnCheck | RangeCheck
+Check = RowCheck | RepeatCheck | LookupCheck | MatchCheck | ColumnCheck | RangeCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,35 +200,15 @@ def schema_suite(table: str, columns: Iterable[tuple[str, str]], levels: Mapping
     return Suite("schema", table, _levelled(checks, levels))
 
 
-def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level], facts: Iterable[QueryFacts]) -> Suite:
-    """Checks of MATCHES, staged matches joined with the facts of their queries (`query_facts`); of MEMBERS, their
-    members that are events of the input, and EVENTS, that input; and of QUERIES (query_id, matches, low, high), where
-    NULL is no bound."""
+def output_suite(table: str, levels: Mapping[str, Level]) -> Suite:
+    """Checks of MATCHES, the staged matches; of MEMBERS, their members that are events of the input, and EVENTS, that
+    input; and of QUERIES (query_id, matches, low, high), where NULL is no bound."""
     checks: list[Check] = [
-        RowCheck(
-            "match_times", "a match lasts from its first member's start to its last one's end", NOT_ITS_MEMBERS,
-            of=MATCHES,
-        ),
-        RowCheck(
-            "match_window", "no match is longer than its query's WITHIN", "end_us - start_us > fact_within_us",
-            of=MATCHES,
-        ),
-        RowCheck(
-            "members_in_order", "members of a SEQ are all there and precede one another", out_of_order(facts),
-            of=MATCHES,
-        ),
-        RowCheck(
-            "detection_in_run",
-            "every match is detected within the run's range and not before it ends",
-            f"detection_us < {bounds.from_us} OR detection_us >= {bounds.to_us} OR detection_us < end_us",
-            of=MATCHES,
-        ),
-        RowCheck(
-            "query_version_known",
-            "every match names a query of the catalogue at its present version",
-            "fact_version IS NULL OR query_version IS NULL OR query_version != fact_version",
-            of=MATCHES,
-        ),
+        MatchCheck("match_times", "a match lasts from its first member's start to its last one's end"),
+        MatchCheck("match_window", "no match is longer than its query's WITHIN"),
+        MatchCheck("members_in_order", "members of a SEQ are all there and precede one another"),
+        MatchCheck("detection_in_run", "every match is detected within the run's range and not before it ends"),
+        MatchCheck("query_version_known", "every match names a query of the catalogue at its present version"),
         RepeatCheck("match_id_unique", "no match id stands twice", ("match_id",), of=MATCHES),
         LookupCheck(
             "members_exist", "every member is an event of the input, with its class and times",
@@ -230,36 +220,6 @@ def output_suite(table: str, bounds: Bounds, levels: Mapping[str, Level], facts:
         ),
     ]  # fmt: skip
     return Suite("outputs", table, _levelled(checks, levels))
-
-
-# The conditions take `members.start_ts` and never `members` itself: so Spark compiles them and reads times alone, where
-# it would interpret `exists(members, m -> ..)` and read the ids too.
-NOT_ITS_MEMBERS = (
-    "size(members.start_ts) = 0 OR start_ts != array_min(members.start_ts) OR end_ts != array_max(members.end_ts)"
-    " OR end_ts < array_max(members.start_ts)"
-)
-
-
-def out_of_order(facts: Iterable[QueryFacts]) -> str:
-    """The condition for members that are not in the order that their query's text promises, for these queries."""
-    known = list(facts)
-    longest = max((len(f.stages) for f in known if f.order == "flat"), default=0)
-    cases = []
-    if longest:
-        pairs = [
-            _not_before(f"get(members.end_ts, {n - 1})", f"get(members.start_ts, {n})") for n in range(1, longest)
-        ]
-        cases.append(f"WHEN 'flat' THEN {' OR '.join(['size(members.start_ts) != size(fact_stages)', *pairs])}")
-    if any(f.order == "staged" for f in known):
-        cases.append(
-            "WHEN 'staged' THEN exists(members, a -> exists(members, b ->"
-            f" fact_stages[a.element] < fact_stages[b.element] AND {_not_before('a.end_ts', 'b.start_ts')}))"
-        )
-    return f"CASE fact_order {' '.join(cases)} ELSE false END" if cases else "false"
-
-
-def _not_before(end: str, start: str) -> str:
-    return f"({end} > {start} OR ({end} = {start} AND NOT fact_ties_ordered))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def test_quarantine_makes_warnings_of_the_rows_that_it_sets_aside() -> None:
 
 
 def test_outputs_are_checked_by_name_and_level() -> None:
-    suite = output_suite("composite_events", BOUNDS, {"match_window": "warning", "members_in_order": "off"}, [])
+    suite = output_suite("composite_events", {"match_window": "warning", "members_in_order": "off"})
     levels = {c.name: c.level for c in suite.checks}
     assert levels["match_window"] == "warning"
     assert "members_in_order" not in levels

@@ -8,10 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from jobs.declarations import DeclaredAttribute, EventClass, EventSource
+from jobs.quality_files import stored_files
+from jobs.quality_proof import Proven, prove
 from jobs.quality_rows import input_rows, one_id_in, usable, with_reasons
+from jobs.quality_tally import given
 from schemas.expectations import ROWS, Bounds, InputRules, input_suite
 
 if TYPE_CHECKING:
@@ -35,6 +39,10 @@ SOURCE = EventSource(
         EventClass("B", None, ()),
     ),
 )  # fmt: skip
+
+
+AMOUNT = DeclaredAttribute("amount", "amount", "string")
+PLAIN = replace(SOURCE, end="begins", classes=(EventClass("A", None, (AMOUNT,)), EventClass("B", None, ())))
 
 
 def row(number: int, **changes: Any) -> dict[str, Any]:
@@ -68,6 +76,91 @@ def run(context: Any, rows: DataFrame, rules: InputRules = RULES, mean: float | 
 
 def failed(found: dict[str, Outcome]) -> set[str]:
     return {name for name, outcome in found.items() if not outcome.success}
+
+
+def stored(spark: SparkSession, rows: list[dict[str, Any]], folder: Path, **options: Any) -> DataFrame:
+    """The same rows in files: without statistics where the options say so, two row groups each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in (0, 1):
+        table = frame(spark, rows[part::2]).toArrow()
+        pq.write_table(table, folder / f"{part}.parquet", row_group_size=len(table) // 2 + 1, **options)
+    return spark.read.parquet(str(folder))
+
+
+def proof(rows: DataFrame, source: EventSource = PLAIN, rules: InputRules = RULES, sample: int = 100) -> Proven | None:
+    return prove(rows, source, [c.name for c in source.classes if c.name in "AB"], BOUNDS, rules, sample)
+
+
+@pytest.mark.parametrize("statistics", [True, ["id", "kind"], False])
+@pytest.mark.parametrize("source", ["points", "spans", "one class"])
+def test_files_without_a_bad_row_are_proven_and_counted(
+    spark: SparkSession, context: Any, tmp_path: Path, statistics: Any, source: str
+) -> None:
+    """With statistics or by looking, the figures are those of Spark's pass over all rows."""
+    from jobs.quality_suites import run_suite
+
+    declared = {"points": PLAIN, "spans": replace(PLAIN, end="ends"), "one class": replace(
+        PLAIN, class_column=None, class_values=(), classes=(EventClass("A", None, ()),))}[source]  # fmt: skip
+    others = [row(n, id=f"z{n}", kind="Z") for n in (0, 19)]
+    elsewhen = [row(-5, id="before"), row(2000, id="after", begins=BOUNDS.to_us, ends=BOUNDS.to_us)]
+    frame = stored(spark, [*GOOD, *others, *elsewhen, GOOD[3]], tmp_path, write_statistics=statistics)
+    proven = proof(frame, declared)
+    assert proven is not None
+    suite = input_suite("raw", BOUNDS, RULES, 2.0)
+    rows = input_rows(frame, declared, [c.name for c in declared.classes], BOUNDS, RULES)
+    names = [check.name for check in suite.checks]
+    both = [run_suite(context, suite, {ROWS: rows}, "r1", tallied=t)
+            for t in (None, given(spark, proven.figures(names)))]  # fmt: skip
+    assert both[0] == both[1]
+    assert (proven.rows, proven.repeats, proven.one_in) == (23 if source == "one class" else 21, 1, 1)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize(
+    "bad",
+    [{"id": None}, {"src": None}, {"kind": None}, {"begins": None}, {"ends": None},
+     {"ends": T0 - HOUR, "begins": T0 + HOUR}, {"begins": T0 // S, "ends": T0 // S},
+     {"begins": T0 + 40 * HOUR, "ends": T0 + 40 * HOUR}],
+)  # fmt: skip
+def test_a_bad_row_leaves_nothing_proven(
+    spark: SparkSession, tmp_path: Path, bad: dict[str, Any], statistics: bool
+) -> None:
+    spans = replace(PLAIN, end="ends")
+    assert proof(stored(spark, GOOD, tmp_path / "good", write_statistics=statistics), spans) is not None
+    rows = [*GOOD, row(3, **({"id": "bad"} | bad))]
+    assert proof(stored(spark, rows, tmp_path / "bad", write_statistics=statistics), spans) is None
+
+
+def test_what_is_more_than_columns_of_files_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    plain = stored(spark, GOOD, tmp_path / "raw")
+    assert proof(plain) is not None
+    assert proof(plain.where("src = 's1'")) is None
+    assert proof(frame(spark, GOOD)) is None
+    filtered = replace(PLAIN, classes=(EventClass("A", "amount > '1'", ()), PLAIN.classes[1]))
+    texts = replace(PLAIN, classes=(EventClass("A", None, (DeclaredAttribute("amount", "amount", "float"),)),))
+    for other in (replace(PLAIN, where="src = 's1'"), replace(PLAIN, sql="SELECT 1"), filtered,
+                  replace(texts, class_values=("A",)), replace(PLAIN, event_id=("id", "src")),
+                  replace(PLAIN, source="upper(src)")):  # fmt: skip
+        assert proof(plain, other) is None
+    assert proof(plain, rules=replace(RULES, latest_us=GOOD[18]["begins"])) is None
+
+
+def test_of_a_delta_table_only_the_files_of_the_range_are_looked_at(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "raw")
+    for part in (GOOD[:10], GOOD[10:], [row(-500, id="old", src=None)]):
+        frame(spark, part).coalesce(1).write.format("delta").mode("append").save(path)
+    table = spark.read.format("delta").load(path)
+    files = stored_files(table)
+    assert files is not None
+    assert len(files) == 3
+    assert all(file.stats for file in files)
+    proven = proof(table)
+    assert proven is not None
+    assert proven.rows == 20  # the row without a source lies before all that the run reads, and is of no concern
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 'e3'")
+    assert proof(spark.read.format("delta").load(path)) is None  # files hold rows that the table does not
+    assert proof(spark.read.format("delta").option("versionAsOf", 2).load(path)) == proven
 
 
 def test_good_rows_pass_every_check(spark: SparkSession, context: Any) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from cep_core.language import check
-from jobs.quality_rows import match_counts, matches_with_facts, members, stretch
+from jobs.quality_files import local_files
+from jobs.quality_matches import Look, look, stretch
+from jobs.quality_rows import match_counts
+from jobs.quality_tally import tally
 from schemas import COMPOSITE_EVENTS
 from schemas import expectations as expected
 from schemas.expectations import Bounds, output_suite, query_facts, schema_suite
@@ -28,6 +32,7 @@ QUERIES = {
     "free": "PATTERN AND(A a, B b) WHERE [source] WITHIN 1 min",
 }
 CHECKED = check(QUERIES, {name: {} for name in "ABC"})
+FACTS = tuple(query_facts(checked) for checked in CHECKED.values())
 Member = tuple[str, str, int, int]  # element, event id, start and end in seconds after T0
 
 
@@ -78,12 +83,12 @@ def outputs(
     """The checks that fail, with the number of breaches."""
     from jobs.quality_suites import run_suite
 
-    spark, facts = frame.sparkSession, [query_facts(checked) for checked in CHECKED.values()]
+    spark, suite = frame.sparkSession, output_suite("composite_events", {})
     frames = {
-        expected.MATCHES: matches_with_facts(spark, frame, facts), expected.MEMBERS: members(frame, classes),
         expected.EVENTS: events, expected.QUERIES: match_counts(spark, {}, {}) if counts is None else counts,
     }  # fmt: skip
-    found = run_suite(context, output_suite("composite_events", BOUNDS, {}, facts), frames, "r1")
+    seen = look(frame, Look(FACTS, BOUNDS, frozenset(classes)))
+    found = run_suite(context, suite, frames, "r1", tallied=tally(suite.checks, frames, [seen]))
     return {o.check: o.breaches for o in found if not o.success}
 
 
@@ -102,29 +107,46 @@ GOOD = (
     match("flat", ("a", "e1", 10, 10), ("b", "e2", 20, 20), detection=70),
 )
 
+BAD = [
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), end=3.5, detection=4), "match_times"),
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), start=2), "match_times"),
+    (match("free", ("a", "e1", 5, 5), ("b", "e2", 90, 90)), "match_window"),
+    (match("flat", ("a", "e1", 3, 3), ("b", "e2", 1, 1)), "members_in_order"),
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 2, 4)), "members_in_order"),  # touching, and ties are apart
+    (match("touching", ("a", "e1", 1, 3), ("b", "e2", 2, 4)), "members_in_order"),
+    (match("flat", ("a", "e1", 1, 2)), "members_in_order"),  # one is not there
+    (match("staged", ("a", "e1", 1, 7), ("c", "e3", 1, 3), ("b", "e2", 5, 7)), "members_in_order"),
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3600), "detection_in_run"),
+    (match("flat", ("a", "e1", -9, -8), ("b", "e2", -6, -5)), "detection_in_run"),
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3), "detection_in_run"),
+    (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), version="0" * 16), "query_version_known"),
+    (match("unheard", ("a", "e1", 1, 2), ("b", "e2", 3, 4)), "query_version_known"),
+]
+
+
+def written(frame: DataFrame, folder: Path) -> DataFrame:
+    """The same rows from files, by days as the table has them."""
+    frame.repartition(2).write.partitionBy("detection_date").parquet(str(folder / "matches"))
+    return frame.sparkSession.read.parquet(str(folder / "matches"))
+
+
+def test_staged_files_are_looked_at_as_rows_are(spark: SparkSession, context: Any, tmp_path: Path) -> None:
+    """Straight from their files, all bad matches at once: the same figures as through Spark."""
+    frame = staged(spark, *GOOD, *(bad for bad, _ in BAD), GOOD[0])
+    events = events_of(spark, *GOOD)
+    found = outputs(context, written(frame, tmp_path), events)
+    assert found == outputs(context, frame, events)
+    assert set(found) == {name for _, name in BAD} | {"match_id_unique", "members_exist"}
+    assert local_files(written(frame, tmp_path / "again")) is not None
+    assert local_files(frame) is None
+    assert local_files(written(frame, tmp_path / "filtered").where("query_id = 'flat'")) is None
+
 
 def test_good_matches_pass_every_check(spark: SparkSession, context: Any) -> None:
     assert outputs(context, staged(spark, *GOOD), events_of(spark, *GOOD)) == {}
 
 
-@pytest.mark.parametrize(
-    ("bad", "name"),
-    [
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), end=3.5, detection=4), "match_times"),
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), start=2), "match_times"),
-        (match("free", ("a", "e1", 5, 5), ("b", "e2", 90, 90)), "match_window"),
-        (match("flat", ("a", "e1", 3, 3), ("b", "e2", 1, 1)), "members_in_order"),
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 2, 4)), "members_in_order"),  # touching, and ties are apart
-        (match("touching", ("a", "e1", 1, 3), ("b", "e2", 2, 4)), "members_in_order"),
-        (match("flat", ("a", "e1", 1, 2)), "members_in_order"),  # one is not there
-        (match("staged", ("a", "e1", 1, 7), ("c", "e3", 1, 3), ("b", "e2", 5, 7)), "members_in_order"),
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3600), "detection_in_run"),
-        (match("flat", ("a", "e1", -9, -8), ("b", "e2", -6, -5)), "detection_in_run"),
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), detection=3), "detection_in_run"),
-        (match("flat", ("a", "e1", 1, 2), ("b", "e2", 3, 4), version="0" * 16), "query_version_known"),
-        (match("unheard", ("a", "e1", 1, 2), ("b", "e2", 3, 4)), "query_version_known"),
-    ],
-)
+@pytest.mark.parametrize(("bad", "name"), BAD)
 def test_each_bad_match_fails_its_check(spark: SparkSession, context: Any, bad: dict[str, Any], name: str) -> None:
     assert outputs(context, staged(spark, *GOOD, bad), events_of(spark, *GOOD, bad)) == {name: 1}
 
@@ -157,22 +179,31 @@ def test_a_member_without_an_id_is_no_event_of_the_input(spark: SparkSession, co
     assert outputs(context, frame, events) == {"members_exist": 2}
 
 
-def test_members_are_looked_up_in_a_stretch_of_time_that_has_some(spark: SparkSession) -> None:
+@pytest.mark.parametrize("stored", [False, True])
+def test_members_are_looked_up_in_a_stretch_of_time_that_has_some(
+    spark: SparkSession, tmp_path: Path, stored: bool
+) -> None:
     many = [match("flat", ("a", f"a{n}", n, n), ("b", f"b{n}", n + 5, n + 5)) for n in range(0, 3000, 10)]
-    frame = staged(spark, *many)
-    stretches = {stretch(frame, run_id, BOUNDS, 12) for run_id in ("r1", "r2", "r3")}
-    assert len(stretches) > 1
-    for low, high in stretches:
+    frame = written(staged(spark, *many), tmp_path) if stored else staged(spark, *many)
+    stretches = [stretch(frame, run_id, BOUNDS, 12) for run_id in ("r1", "r2", "r3")]
+    assert len(set(stretches)) > 1
+    for found in stretches:
+        assert found is not None
+        low, high = found
         assert high - low == 600 * S + 1
-        found = members(frame, "AB", (low, high)).collect()
-        assert 1 < len(found) <= 122
-        assert all(low <= row["start_ts"] < high for row in found)
-    assert stretch(frame, "r1", BOUNDS, 1) == (BOUNDS.read_from_us, BOUNDS.to_us)
-    assert stretch(frame.limit(0), "r1", BOUNDS, 12) == (BOUNDS.read_from_us, BOUNDS.to_us)
+        seen = look(frame, Look(FACTS, BOUNDS, frozenset("AB"), found))
+        events = spark.createDataFrame([], "event_class string, event_id string, start_ts bigint, end_ts bigint")
+        checks = [c for c in output_suite("composite_events", {}).checks if c.name == "members_exist"]
+        figures = tally(checks, {expected.EVENTS: events}, [seen]).where("check = 'members_exist'").collect()
+        rows, missing = sum(row["rows"] for row in figures), sum(row["breaches"] for row in figures)
+        starts = [T0 + second * S for m in many for _, _, second, _ in m["members"]]
+        assert rows == missing == sum(low <= start < high for start in starts) > 1
+    assert stretch(frame, "r1", BOUNDS, 1) is None
+    assert stretch(staged(spark, *many).limit(0), "r1", BOUNDS, 12) is None
 
 
 def test_counts_outside_their_bounds_are_a_warning(spark: SparkSession, context: Any) -> None:
-    suite = output_suite("composite_events", BOUNDS, {}, [])
+    suite = output_suite("composite_events", {})
     assert [c.level for c in suite.checks if c.name == "matches_per_query"] == ["warning"]
     frame, events = staged(spark, *GOOD), events_of(spark, *GOOD)
     bounds = {"flat": (1.0, 10.0), "free": (None, 3.0)}

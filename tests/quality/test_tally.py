@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from jobs import quality_tally
+from jobs.quality_hash import xxhash64
 from jobs.quality_tally import tally
 from schemas.expectations import ColumnCheck, LookupCheck, RangeCheck, RepeatCheck, RowCheck
 
@@ -70,6 +73,21 @@ def test_what_is_not_there_repeats_nothing_and_is_not_found(spark: SparkSession)
     nothing = figures(checks, rows=rows.where("false"), known=rows)
     assert nothing.pop("latest") == (0, 0, None)
     assert {rows for rows, _, _ in nothing.values()} <= {0}
+
+
+def test_a_value_has_the_hash_that_spark_gives_it(spark: SparkSession) -> None:
+    chance = random.Random(5)
+    texts = ["", "a", "é\u4e2d\U0001f600", *("".join(chance.choices("abcdé", k=k)) for k in (*range(100), *range(60)))]
+    numbers = [chance.randrange(-(2**63), 2**63) for _ in texts]
+    rows = spark.createDataFrame(list(zip(texts, numbers, strict=True)), "t string, n bigint")
+    told = rows.select(F.xxhash64("t"), F.xxhash64("t", "n", "t"), F.xxhash64("n")).collect()
+    t, n = pa.array(texts), pa.array(numbers)
+    for found, columns in zip(zip(*told, strict=True), ([t], [t, n, t], [n]), strict=True):
+        assert xxhash64(columns).tolist() == list(found)
+        assert xxhash64([column.slice(7, 50) for column in columns]).tolist() == list(found)[7:57]
+    alike = pa.array([f"{number:08d}" for number in range(50)])  # of one length: read without gathering
+    assert xxhash64([alike.slice(3)]).tolist() == [int(xxhash64([alike.slice(i, 1)])[0]) for i in range(3, 50)]
+    assert len(set(xxhash64([alike]).tolist())) == 50
 
 
 def test_hashes_that_come_in_several_rows_meet(spark: SparkSession) -> None:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 _HOUR_US = 3_600_000_000
 _HISTORY = 50  # the most earlier runs that a mean may look at
+_UNWRITTEN: set[tuple[str, str]] = set()  # table, condition: a run id that was drawn here has no rows there before
 _one_at_a_time = threading.RLock()  # Great Expectations has one current context per process
 
 
@@ -87,6 +88,9 @@ def _check_inputs(spark: SparkSession, settings: Settings, request: Request, say
         spark, settings, workload.declarations, workload.classes, request.as_of
     )
     run_id = request.run_id or new_run_id(request.from_us, request.to_us)
+    if not request.run_id:
+        results = tables.table_name(settings, QUALITY_RESULTS.name)
+        _UNWRITTEN.update((results, _results_of(run_id, stage)) for stage in ("input", "output"))
     bounds = _bounds(request.from_us, request.to_us, workload)
     history = _volumes(spark, settings, run_id, len(_sources(workload)))
     context = suites.open_context(_docs(settings, quality, run_id, "inputs"))
@@ -215,8 +219,7 @@ def _conclude(
     ]  # fmt: skip
     plain = QUALITY_RESULTS.ddl.replace("`checked_at` timestamp", "`checked_at` bigint")
     frame = spark.createDataFrame(rows, plain).withColumn("checked_at", F.timestamp_micros("checked_at"))
-    condition = f"run_id = {_quoted(manifest.run_id)} AND stage = '{stage}'"
-    _replace(spark, settings, QUALITY_RESULTS, frame.coalesce(1), condition)
+    _replace(spark, settings, QUALITY_RESULTS, frame.coalesce(1), _results_of(manifest.run_id, stage))
     for outcome in outcomes:
         if outcome.sampled:
             say(f"{outcome.table}: {outcome.check} looked at a sample, {counted(outcome.rows, 'row')}: "
@@ -240,6 +243,11 @@ def _conclude(
     )
 
 
+def _results_of(run_id: str, stage: str) -> str:
+    """The condition for one stage's rows of quality_results."""
+    return f"run_id = {_quoted(run_id)} AND stage = '{stage}'"
+
+
 def _details(outcome: Outcome, docs: str | None) -> dict[str, object]:
     sampled = {"sampled": outcome.sampled} if outcome.sampled else {}
     return {"about": outcome.about, "expected": outcome.expected, "docs": docs, **sampled, **outcome.known}
@@ -247,8 +255,10 @@ def _details(outcome: Outcome, docs: str | None) -> dict[str, object]:
 
 def _replace(spark: SparkSession, settings: Settings, contract: Contract, rows: DataFrame, condition: str) -> None:
     """Replace rows, again where another run's commit came between: runs own different rows of these tables."""
-    there = tables.read(spark, settings, contract.name).where(condition)
-    if there.isEmpty():  # as nearly always: to append costs a third of what replacing does
+    new = (tables.table_name(settings, contract.name), condition) in _UNWRITTEN
+    _UNWRITTEN.discard((tables.table_name(settings, contract.name), condition))
+    # To append costs a third of what replacing does, and to look into the table as much as to append.
+    if new or tables.read(spark, settings, contract.name).where(condition).isEmpty():
         return tables.append(spark, settings, contract, rows)
     for attempt in range(ATTEMPTS):
         try:
@@ -293,6 +303,8 @@ def _volumes(
 ) -> dict[tuple[str, tuple[str, ...]], list[float]]:
     """(table, classes that were read of it) -> rows per hour in earlier runs, the latest last; a run counts once. What
     blocked a run is no measure for others."""
+    if not tables.table_exists(spark, settings, QUALITY_RESULTS.name):
+        return {}
     rows = tables.read(spark, settings, QUALITY_RESULTS.name).where(
         "expectation = 'volume' AND (success OR level = 'warning')"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jobs import tables
+from jobs.staging import staged_matches
 from tests.airflow.conftest import DAY_S, QUERIES, MakeAirflow, announced, states
 from tests.jobs.shop import make_shop
 
@@ -63,7 +64,7 @@ def test_a_failed_validation_stops_before_publish_and_is_not_tried_again(
     assert {r["outcome"] for r in tables.read(spark, shop.settings, "runs").collect()} == {"refused"}
     staged = list((tmp_path / "shop/lake/staging").iterdir())
     assert len(staged) == 1
-    assert spark.read.parquet(str(staged[0] / "matches")).count() == shop.expected().total()
+    assert staged_matches(spark, shop.settings, staged[0].name).count() == shop.expected().total()
 
 
 def test_a_backfill_is_one_task_per_chunk_and_the_table_is_that_of_one_run(

@@ -42,7 +42,7 @@ def test_airflows_own_backfill_with_a_killed_task_gives_the_table_of_one_direct_
                     "--to-date", "2026-01-03", "--max-active-runs", "1")  # fmt: skip
     airflow.command("dags", "unpause", "hindsight_mine", "--yes")
     with airflow.running() as services:
-        kill_in_mid_run(services, Path(shop.settings.lake_path) / "staging")
+        kill_in_mid_run(services, Path(shop.settings.lake_path) / "composite_events")
         wait_until(lambda: ended(airflow), LONGEST_S, lambda: str(tasks(airflow)))
     found = rows(airflow, "SELECT logical_date, run_type, state FROM dag_run ORDER BY logical_date")
     assert [(str(day)[:10], kind, state) for day, kind, state in found] == [
@@ -76,8 +76,8 @@ def matches(spark: SparkSession, shop: Shop) -> set[str]:
     return set(found)
 
 
-def kill_in_mid_run(services: list[subprocess.Popen[bytes]], staging: Path) -> None:
-    """Kill the first `mine` with its Spark, once it has begun to write its staging."""
+def kill_in_mid_run(services: list[subprocess.Popen[bytes]], results: Path) -> None:
+    """Kill the first `mine` with its Spark, once it has made the table of results and begins to mine."""
 
     def victims() -> list[psutil.Process]:
         found = []
@@ -88,7 +88,7 @@ def kill_in_mid_run(services: list[subprocess.Popen[bytes]], staging: Path) -> N
                         found.append(process)
         return found
 
-    wait_until(lambda: bool(victims()) and any(staging.glob("*/matches")), LONGEST_S)
+    wait_until(lambda: bool(victims()) and results.exists(), LONGEST_S)
     killed = victims()
     assert killed, "the task ended before it could be killed"
     for process in killed:

@@ -70,9 +70,11 @@ def spark_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
         ensure_runtime(settings.ivy_settings_path, say)
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    if submitted:  # SparkConf holds what spark-submit was given only once its JVM is connected
+        SparkContext._ensure_initialized()
     given = SparkConf()
     master = given.get("spark.master", "") or ("" if submitted else settings.master)
     options = _ALWAYS | _PARQUET

@@ -37,7 +37,8 @@ def test_what_spark_submit_gave_wins_over_the_settings(tmp_path: Path) -> None:
         "from jobs.settings import Settings\n"
         "s = spark_session(Settings(lake='lake', master='local[7]'), conf={'spark.ui.enabled': 'false'})\n"
         "s.range(3).write.format('delta').save('numbers')\n"
-        "conf = [s.conf.get(f'spark.sql.{key}') for key in ('shuffle.partitions', 'session.timeZone')]\n"
+        "keys = ('sql.shuffle.partitions', 'sql.session.timeZone', 'databricks.delta.snapshotPartitions')\n"
+        "conf = [s.conf.get(f'spark.{key}') for key in keys]\n"
         "print(s.sparkContext.master, *conf, s.read.format('delta').load('numbers').count())\n"
     )
     submit = [
@@ -48,7 +49,7 @@ def test_what_spark_submit_gave_wins_over_the_settings(tmp_path: Path) -> None:
     environment |= {"PYTHONPATH": str(PROJECT), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = subprocess.run(submit, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert ran.stdout.splitlines()[-1] == "local[1] 5 UTC 3"
+    assert ran.stdout.splitlines()[-1] == "local[1] 5 UTC 2 3"  # ours are where nothing was given
 
 
 @pytest.mark.spark

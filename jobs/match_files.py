@@ -5,7 +5,7 @@ of detection, and a `MatchFile` for each: its place, what is in it, and how ofte
 Always holds: a file belongs to no table until a commit names it (commit.py), and no name is used twice. So a task that
 is tried again, and a run that dies, leave files that nobody reads; VACUUM removes them as it does Delta's own.
 
-Spark would make rows of its own of every match and member, and columns of them again: 20 times the time of this.
+Spark would make rows of its own of every match and member, and columns of them again.
 """
 
 from __future__ import annotations
